@@ -1,0 +1,55 @@
+# `make` alone lists the targets. Tools are built from source at pinned versions (hack/tools/*.mod); nothing is installed.
+
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# The race detector needs a C compiler: `make test RACE=` does without.
+RACE ?= -race
+# What `make bench` measures, as a regular expression.
+BENCH ?= .
+
+GOLANGCI_LINT  := go tool -modfile=hack/tools/golangci-lint.mod golangci-lint
+CONTROLLER_GEN := go tool -modfile=hack/tools/controller-gen.mod controller-gen
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/towline, one static binary
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/towline ./cmd/towline
+
+.PHONY: test
+test: ## Run the unit tests; needs no cluster and takes seconds
+	@packages=$$(go list ./... | grep -v '/test/e2e') && go test $(RACE) -short $$packages
+
+.PHONY: e2e
+e2e: ## Run the end-to-end tests on a real control plane (its first build takes about ten minutes)
+	go run ./hack/cluster build
+	go test $(RACE) -count=1 -timeout 20m ./test/e2e/... ./hack/cluster/...
+
+.PHONY: bench
+bench: ## Measure the decisions in internal/core; BENCH=name picks some
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/core/...
+
+.PHONY: lint
+lint: ## Check the code against .golangci.yml
+	$(GOLANGCI_LINT) run
+
+.PHONY: generate
+generate: ## Write deepcopy functions and CRDs from api/
+	$(CONTROLLER_GEN) object paths=./api/...
+	$(CONTROLLER_GEN) crd:maxDescLen=0 paths=./api/... output:crd:dir=config/crd
+
+.PHONY: verify
+verify: verify-generated lint ## Prove that generated files and go.mod are current and that lint is silent
+
+.PHONY: verify-generated
+verify-generated:
+	hack/ci/unchanged $(MAKE) --no-print-directory generate
+	go mod tidy -diff
+
+.PHONY: dev
+dev: ## Start a development cluster with Towline in it
+	go run ./hack/dev

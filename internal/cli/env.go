@@ -1,0 +1,77 @@
+// Package cli holds the commands that people and CI jobs type, one file each:
+// they show what the hub knows and ask the controller to act. It must not do
+// the controller's work: the only things that it writes are a wish (an
+// operation, a refresh, a deletion) on an Application.
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/plan"
+)
+
+// Hub is the Applications of one namespace.
+type Hub interface {
+	Application(ctx context.Context, name string) (*v1alpha1.Application, error)
+	Applications(ctx context.Context, o metav1.ListOptions) (*v1alpha1.ApplicationList, error)
+	WatchApplications(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
+	PatchApplication(ctx context.Context, name string, patch []byte) (*v1alpha1.Application, error)
+	DeleteApplication(ctx context.Context, name string, uid types.UID) error
+}
+
+// Planner says what a sync would do, without doing it. An empty revision means
+// that of the Application; the answer names the one that was compared.
+type Planner interface {
+	Plan(ctx context.Context, app *v1alpha1.Application, revision string) (plan.Plan, string, error)
+}
+
+// Flags say which hub a command talks to. An empty kubeconfig or context means
+// what kubectl would take.
+type Flags struct {
+	Kubeconfig string
+	Context    string
+	Namespace  string
+}
+
+// Env is all that the commands know of the process that runs them.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Which of the three a person sits at.
+	InIsTerminal, OutIsTerminal, ErrIsTerminal bool
+	// Width and Height of the terminal; zero if not known.
+	Width, Height int
+
+	Getenv func(string) string
+	Now    func() time.Time
+	// User is who asks for operations; empty means "towline-cli".
+	User string
+	// Namespace is where Applications are looked for unless a flag says
+	// otherwise; empty means "argocd".
+	Namespace string
+
+	// Hub and Planner are only called by commands that need them.
+	Hub     func(ctx context.Context, f Flags) (Hub, error)
+	Planner func(ctx context.Context, f Flags) (Planner, error)
+}
+
+func (e *Env) namespace() string {
+	if e.Namespace == "" {
+		return v1alpha1.DefaultNamespace
+	}
+	return e.Namespace
+}
+
+func (e *Env) user() string {
+	if e.User == "" {
+		return "towline-cli"
+	}
+	return e.User
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/towline-cd/towline/internal/core/fault"
+)
+
+// The exit codes. Scripts rely on them; 1 and 20 are Argo CD's.
+const (
+	ExitOK           = 0
+	ExitDifferent    = 1
+	ExitUsage        = 2
+	ExitUnauthorised = 4
+	ExitFailed       = 20
+)
+
+// ErrDifferent says that a diff found something. It has been printed, so there
+// is nothing more to say than the exit code.
+var ErrDifferent = errors.New("the live objects differ from the desired ones")
+
+var errTimeout = errors.New("timed out")
+
+// UsageError is a mistake in how a command was typed.
+type UsageError struct{ Err error }
+
+// Error returns the message alone.
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what was wrong.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usagef(format string, args ...any) error {
+	return &UsageError{Err: fmt.Errorf(format, args...)}
+}
+
+// ExitCode maps the error of a command to the exit code of the process.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, ErrDifferent):
+		return ExitDifferent
+	case isUsage(err):
+		return ExitUsage
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return ExitUnauthorised
+	}
+	return ExitFailed
+}
+
+func isUsage(err error) bool {
+	if _, ok := errors.AsType[*UsageError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*pflag.InvalidSyntaxError](err)
+	return ok
+}
+
+// Report writes the error of a command for a person to read and returns the
+// exit code. A difference was printed already.
+func Report(env *Env, err error) int {
+	code := ExitCode(err)
+	if err == nil || errors.Is(err, ErrDifferent) {
+		return code
+	}
+	p := palette{on: wantColour(colourAuto, env.ErrIsTerminal, env.Getenv)}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(env.Err, "%s %s\n", p.paint(red, "error:"), clean(line))
+	}
+	return code
+}
+
+// told is an error in words for the person at the terminal; what it was stays
+// reachable for the exit code.
+type told struct {
+	text string
+	err  error
+}
+
+func (e *told) Error() string { return e.text }
+func (e *told) Unwrap() error { return e.err }
+
+// explain says what a failed request to the hub means for the user: the
+// object, the cause and the way out.
+func (s *session) explain(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	text := ""
+	switch {
+	case missingKind(err):
+		text = "this cluster does not know Applications; is --context right, and is Towline installed there?"
+	case apierrors.IsNotFound(err):
+		text = fmt.Sprintf("application %q not found in namespace %q; %q shows what is there", name, s.flags.Namespace, s.list())
+	case apierrors.IsUnauthorized(err):
+		text = fmt.Sprintf("%v; the cluster did not accept the login: renew it, or choose another with --context", err)
+	case apierrors.IsForbidden(err):
+		text = fmt.Sprintf("%v; ask for that right in namespace %q, or choose another login with --context", err, s.flags.Namespace)
+	case apierrors.IsConflict(err):
+		text = fmt.Sprintf("%v; somebody else changes it at the same time, try again", err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case fault.ReasonOf(err) == "Unreachable":
+		text = fmt.Sprintf("%v; is the cluster up, and is --context the right one?", err)
+	default:
+		return err
+	}
+	return &told{text: text, err: err}
+}
+
+func (s *session) list() string {
+	if s.flags.Namespace == s.env.namespace() {
+		return "towline app list"
+	}
+	return "towline app list -n " + s.flags.Namespace
+}
+
+// missingKind tells an API that is not served from an object that is not there.
+func missingKind(err error) bool {
+	status, ok := errors.AsType[apierrors.APIStatus](err)
+	if !ok || !apierrors.IsNotFound(err) || status.Status().Details == nil {
+		return false
+	}
+	for _, c := range status.Status().Details.Causes {
+		if c.Type == metav1.CauseTypeUnexpectedServerResponse {
+			return true
+		}
+	}
+	return false
+}
+
+// atLeastOne and exactlyOne check the number of names; cobra's own checks
+// return errors without a type.
+func atLeastOne(selector *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 && (selector == nil || *selector == "") {
+			return usagef("name the application, as in %q", cmd.CommandPath()+" NAME")
+		}
+		if len(args) > 0 && selector != nil && *selector != "" {
+			return usagef("name applications or select them with -l, not both")
+		}
+		return nil
+	}
+}
+
+func exactlyOne(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("%q takes the name of one application, got %d", cmd.CommandPath(), len(args))
+	}
+	return nil
+}
+
+func none(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%q takes no arguments, got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}

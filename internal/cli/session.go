@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// session is one command under way: whom it talks to and how it prints.
+type session struct {
+	env   *Env
+	flags Flags
+	hub   Hub
+	// out and err paint the two streams.
+	out, err palette
+}
+
+// global are the flags that every command has.
+type global struct {
+	Flags
+	colour string
+}
+
+func (g *global) register(cmd *cobra.Command, env *Env) {
+	f := cmd.PersistentFlags()
+	f.StringVar(&g.Kubeconfig, "kubeconfig", "", "path to the kubeconfig file (default: as kubectl does)")
+	f.StringVar(&g.Context, "context", "", "context of the kubeconfig (default: the current one)")
+	f.StringVarP(&g.Namespace, "namespace", "n", env.namespace(), "namespace of the applications")
+	f.StringVar(&g.colour, "color", colourAuto, "when to colour: auto, always or never")
+	fixed(cmd, "color", colourAuto, colourAlways, colourNever)
+}
+
+// connect begins a session. The names may carry their namespace, as in the
+// output of "app list -o name"; it returns them without.
+func (g *global) connect(ctx context.Context, env *Env, names []string) (*session, []string, error) {
+	if !slices.Contains([]string{colourAuto, colourAlways, colourNever}, g.colour) {
+		return nil, nil, usagef("--color is auto, always or never, not %q", g.colour)
+	}
+	flags := g.Flags
+	bare, err := flags.split(names, env.namespace())
+	if err != nil {
+		return nil, nil, err
+	}
+	hub, err := env.Hub(ctx, flags)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	s := &session{
+		env: env, flags: flags, hub: hub,
+		out: palette{on: wantColour(g.colour, env.OutIsTerminal, env.Getenv)},
+		err: palette{on: wantColour(g.colour, env.ErrIsTerminal, env.Getenv)},
+	}
+	return s, bare, nil
+}
+
+func (f *Flags) split(names []string, standard string) ([]string, error) {
+	bare := make([]string, 0, len(names))
+	for _, n := range names {
+		namespace, name, qualified := strings.Cut(n, "/")
+		if !qualified {
+			namespace, name = f.Namespace, n
+		}
+		if namespace == "" || name == "" || strings.Contains(name, "/") {
+			return nil, usagef("%q is no name of an application: write NAME or NAMESPACE/NAME", n)
+		}
+		if namespace != f.Namespace && (f.Namespace != standard || len(bare) > 0) {
+			return nil, usagef("application %q is not in namespace %q: one command works in one namespace", n, f.Namespace)
+		}
+		f.Namespace = namespace
+		if !slices.Contains(bare, name) {
+			bare = append(bare, name)
+		}
+	}
+	return bare, nil
+}
+
+// named resolves what the user asked for: names as they are, a selector by the
+// applications that fit it now.
+func (s *session) named(ctx context.Context, names []string, selector string) ([]string, error) {
+	if selector == "" {
+		return names, nil
+	}
+	if _, err := labels.Parse(selector); err != nil {
+		return nil, usagef("reading the selector %q: %w", selector, err)
+	}
+	list, err := s.hub.Applications(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, s.explain("", err)
+	}
+	for _, app := range list.Items {
+		names = append(names, app.Name)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no application in namespace %q fits the selector %q; %q shows what is there", s.flags.Namespace, selector, s.list())
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// seconds is a timeout as Argo CD's flags have it. Zero is no limit.
+type seconds uint
+
+func (n seconds) duration() time.Duration { return time.Duration(n) * time.Second } //nolint:gosec // bounded by the flag's check
+
+func (n seconds) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if n == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, n.duration(), errTimeout)
+}
+
+func (s *session) note(format string, args ...any) {
+	fmt.Fprintln(s.env.Err, clean(fmt.Sprintf(format, args...)))
+}

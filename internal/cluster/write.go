@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
+)
+
+// Get reads an object's body, in the version that the key's kind is watched in.
+func (c *Cluster) Get(ctx context.Context, k object.Key, version string) (*unstructured.Unstructured, error) {
+	r, err := c.resource(k.GroupKind().WithVersion(version), k.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	u, err := r.Get(ctx, k.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, classify(err, "reading", k)
+	}
+	return u, nil
+}
+
+// DryRun asks the server what an apply of the manifest would make of the live
+// object. Nothing is stored.
+func (c *Cluster) DryRun(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.apply(ctx, body, []string{metav1.DryRunAll})
+}
+
+// Apply makes the manifest true and returns the object as it stands then. The
+// index has seen it when Apply returns.
+func (c *Cluster) Apply(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	u, err := c.apply(ctx, body, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.index.written(object.FactOf(u, v1alpha1.FieldManagerApply))
+	return u, nil
+}
+
+func (c *Cluster) apply(ctx context.Context, body *unstructured.Unstructured, dryRun []string) (*unstructured.Unstructured, error) {
+	k := object.KeyOf(body)
+	r, err := c.resource(body.GroupVersionKind(), k.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	u, err := r.Apply(ctx, k.Name, body, metav1.ApplyOptions{
+		FieldManager: v1alpha1.FieldManagerApply, Force: true, DryRun: dryRun,
+	})
+	if err != nil {
+		return nil, classify(err, "applying", k)
+	}
+	return u, nil
+}
+
+// Delete removes the object that the fact is about, and no other: the live
+// object is read first and must still carry the same identity and the same
+// application's mark, and the request holds the server to exactly that
+// reading. An object that is gone already is no error.
+func (c *Cluster) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error {
+	r, err := c.resource(f.Key.GroupKind().WithVersion(f.Version), f.Key.Namespace)
+	if err != nil {
+		return err
+	}
+	u, err := r.Get(ctx, f.Key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return classify(err, "reading before deleting", f.Key)
+	}
+	if string(u.GetUID()) != f.UID {
+		return fault.Waitingf("Replaced", "deleting %s: another object has taken its name since it was planned", f.Key)
+	}
+	if t, self := object.TrackingOf(u); !self || t.App != f.App {
+		return fault.Waitingf("NotOurs", "deleting %s: it no longer carries the mark of application %q", f.Key, f.App)
+	}
+	uid, rv := types.UID(f.UID), u.GetResourceVersion()
+	err = r.Delete(ctx, f.Key.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &rv},
+		PropagationPolicy: &propagation,
+	})
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return classify(err, "deleting", f.Key)
+}
+
+func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	c.mu.RLock()
+	k, ok := c.catalog.kinds[gvk]
+	c.mu.RUnlock()
+	if !ok {
+		return nil, fault.Waitingf("UnknownKind",
+			"the cluster does not serve %s in %s; install its CRD or API server first", gvk.Kind, gvk.GroupVersion())
+	}
+	r := c.dynamic.Resource(k.gvr())
+	if k.Namespaced && namespace != "" {
+		return r.Namespace(namespace), nil
+	}
+	return r, nil
+}
+
+// classify decides what an API error asks of us. "Rejected" means that the
+// server understood the request and will not take this object as it stands.
+func classify(err error, doing string, k object.Key) error {
+	msg := fmt.Errorf("%s %s: %w", doing, k, err)
+	var status apierrors.APIStatus
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+		return fault.Terminalf("Rejected", "%w", msg)
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return fault.Terminalf("Forbidden", "%w", msg)
+	case apierrors.IsNotFound(err):
+		return fault.Waitingf("NotFound", "%w", msg)
+	case apierrors.IsConflict(err):
+		return fault.Transientf("Conflict", "%w", msg)
+	case errors.As(err, &status):
+		return fault.Transientf("Server", "%w", msg)
+	}
+	var netErr net.Error
+	if errors.As(err, &netErr) {
+		return fault.Transientf("Unreachable", "%w", msg)
+	}
+	return fault.Transientf("Request", "%w", msg)
+}

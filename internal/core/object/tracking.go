@@ -1,0 +1,94 @@
+package object
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+// Tracking is the mark on a live object that says which application put it
+// there, and under which identity.
+type Tracking struct {
+	App string
+	Key Key
+}
+
+// Instance is the name under which an application marks its objects: its own
+// name, prefixed by its namespace when it lives outside the control namespace.
+func Instance(controlNamespace, namespace, name string) string {
+	if namespace == "" || namespace == controlNamespace {
+		return name
+	}
+	return namespace + "_" + name
+}
+
+// SplitInstance is the inverse of Instance.
+func SplitInstance(controlNamespace, instance string) (namespace, name string) {
+	ns, n, ok := strings.Cut(instance, "_")
+	if !ok {
+		return controlNamespace, instance
+	}
+	return ns, n
+}
+
+// String is the wire form: "<app>:<group>/<kind>:<namespace>/<name>".
+func (t Tracking) String() string {
+	return t.App + ":" + t.Key.Group + "/" + t.Key.Kind + ":" + t.Key.Namespace + "/" + t.Key.Name
+}
+
+// ParseTracking reads the wire form. A name may hold colons (RBAC roles do),
+// so only the first two separate.
+func ParseTracking(s string) (Tracking, bool) {
+	app, rest, ok := strings.Cut(s, ":")
+	if !ok || app == "" {
+		return Tracking{}, false
+	}
+	gk, nn, ok := strings.Cut(rest, ":")
+	if !ok {
+		return Tracking{}, false
+	}
+	group, kind, ok := strings.Cut(gk, "/")
+	if !ok {
+		return Tracking{}, false
+	}
+	ns, name, ok := strings.Cut(nn, "/")
+	if !ok {
+		return Tracking{}, false
+	}
+	return Tracking{App: app, Key: Key{Group: group, Kind: kind, Namespace: ns, Name: name}}, true
+}
+
+// TrackingOf reads the mark of an object. Self is false when the mark
+// describes another object: a controller copied the annotation (a Deployment's
+// goes to its ReplicaSets), so the object is not the application's own.
+// The namespace of a cluster-scoped object's mark is its application's
+// destination, hence not compared.
+func TrackingOf(u *unstructured.Unstructured) (t Tracking, self bool) {
+	t, ok := ParseTracking(u.GetAnnotations()[v1alpha1.AnnotationTrackingID])
+	if !ok {
+		return Tracking{}, false
+	}
+	k := KeyOf(u)
+	self = t.Key.Group == k.Group && t.Key.Kind == k.Kind && t.Key.Name == k.Name &&
+		(k.Namespace == "" || t.Key.Namespace == k.Namespace)
+	return t, self
+}
+
+// Stamp returns a copy of body that carries the application's mark.
+// The mark of a cluster-scoped object names the destination namespace.
+func Stamp(body *unstructured.Unstructured, app, destination string) *unstructured.Unstructured {
+	k := KeyOf(body)
+	if k.Namespace == "" {
+		k.Namespace = destination
+	}
+	out := body.DeepCopy()
+	annotations := out.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationTrackingID] = Tracking{App: app, Key: k}.String()
+	out.SetAnnotations(annotations)
+	return out
+}

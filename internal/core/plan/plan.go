@@ -1,0 +1,222 @@
+// Package plan decides what a sync does: which objects to ask the server
+// about, what differs, what to apply, prune or leave alone, in which order,
+// and what the next step is. It must not read or write anything: all it knows
+// comes in as values, and the same values give the same plan.
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/policy"
+)
+
+// Action is what a sync would do with one object. The words are the same in
+// plans, logs, events, the API and the CLI.
+type Action string
+
+// The actions.
+const (
+	Create    Action = "create"
+	Update    Action = "update"
+	Unchanged Action = "unchanged"
+	Prune     Action = "prune"
+	Skip      Action = "skip"
+	Deny      Action = "deny"
+)
+
+// Sync is the verdict on one object, in Argo CD's words.
+type Sync string
+
+// The verdicts. An object that takes no part has none.
+const (
+	Synced    Sync = "Synced"
+	OutOfSync Sync = "OutOfSync"
+	Unknown   Sync = "Unknown"
+)
+
+// Phase is the part of a sync that an object belongs to.
+type Phase string
+
+// The phases, in the order in which they run.
+const (
+	PreSync  Phase = "PreSync"
+	InSync   Phase = "Sync"
+	PostSync Phase = "PostSync"
+	SyncFail Phase = "SyncFail"
+)
+
+// App is what a plan needs to know of its application.
+type App struct {
+	// Instance is the name in the tracking marks of the application's objects.
+	Instance string
+	// Self is the application's own object: it may manage itself, and is never
+	// pruned by itself.
+	Self object.Key
+	// CreateNamespace is the destination namespace if the application asks for
+	// it to be made.
+	CreateNamespace string
+}
+
+// Scope says where objects of a kind live.
+type Scope int
+
+// The scopes. The zero value is the honest one.
+const (
+	ScopeUnknown Scope = iota
+	ScopeNamespaced
+	ScopeCluster
+)
+
+// Input is all that a plan is made of.
+type Input struct {
+	App     App
+	Project policy.Project
+	// Desired is a complete render: an error on the way to it must not come
+	// here as a smaller set.
+	Desired object.Set
+	// Repeated are the keys that the render produced more than once.
+	Repeated []object.Key
+	// Live are the facts of the objects that carry the application's mark and
+	// of those that stand under a desired key.
+	Live []object.Fact
+	// Verdicts are earlier answers. Only one that fits the pair at hand is used.
+	Verdicts map[object.Key]diff.Verdict
+	// Cluster is what the destination serves.
+	Cluster View
+}
+
+// View is what a cluster serves, as far as it told.
+type View struct {
+	// Scopes tells where objects of a kind live. A kind that the cluster does
+	// not serve is missing.
+	Scopes map[schema.GroupKind]Scope
+	// Blind are the kinds whose objects are not watched, each with the reason.
+	Blind map[schema.GroupKind]string
+	// Gaps are the API groups that discovery could not read. While one of them
+	// is among the groups of the application's objects nothing is pruned: an
+	// object may only look as if Git had dropped it.
+	Gaps []string
+}
+
+// Question is a pair of manifest and live object that only the server can
+// judge.
+type Question struct {
+	Object object.Object
+	Live   object.Fact
+}
+
+// Answer is what the server said: the object as it stands and as it would be.
+type Answer struct {
+	Live      *unstructured.Unstructured
+	Predicted *unstructured.Unstructured
+	// Problem says why there is no prediction.
+	Problem string
+	// Rejected says that the server will not take the manifest as it stands.
+	Rejected bool
+}
+
+// Item is one object of a plan.
+type Item struct {
+	Key     object.Key
+	Version string
+	Action  Action
+	Sync    Sync
+	Phase   Phase
+	Wave    int
+	// Desired has no body for an object that Git does not have.
+	Desired object.Object
+	// Live is nil for an object that is not there.
+	Live    *object.Fact
+	Verdict diff.Verdict
+	// Reason says why an object is skipped, denied or not known.
+	Reason string
+	// Prunable says that the object is only there because of an earlier
+	// revision.
+	Prunable bool
+	// Aside says that the object is made on the way and is not part of the
+	// application: it has no place in its status.
+	Aside bool
+}
+
+// Plan is what a sync would do, in the order in which it would.
+type Plan struct {
+	Items    []Item
+	Findings []finding.Finding
+}
+
+// Ask lists what must be asked of the server before a plan can be computed:
+// the pairs of a desired and a live object that no earlier verdict fits. An
+// object that is not there needs no question, nor does one that did not change.
+func Ask(in Input) []Question {
+	live := factsByKey(in.Live)
+	var out []Question
+	for o := range in.Desired.All() {
+		f, ok := live[o.Key]
+		if !ok || hooked(o.Body) {
+			continue
+		}
+		if v, ok := in.Verdicts[o.Key]; ok && v.For(o.Digest, f.Digest) {
+			continue
+		}
+		out = append(out, Question{Object: o, Live: f})
+	}
+	return out
+}
+
+// Compute makes the plan. Every question of Ask needs its answer; one that is
+// missing makes the object Unknown.
+func Compute(in Input, answers map[object.Key]Answer) Plan {
+	d := draft{in: in, live: factsByKey(in.Live), answers: answers}
+	for o := range in.Desired.All() {
+		d.desired(o)
+	}
+	for _, f := range in.Live {
+		d.extra(f)
+	}
+	d.repeated()
+	d.namespace()
+	slices.SortFunc(d.items, order)
+	return Plan{Items: d.items, Findings: finding.Sort(d.findings)}
+}
+
+// Status is the verdict on the whole application: a known difference weighs
+// more than an unknown one, and an unknown one more than any number of equals.
+func (p Plan) Status() Sync {
+	status := Synced
+	for _, it := range p.Items {
+		if it.Live != nil && it.Prunable && it.Live.Extra {
+			continue
+		}
+		switch it.Sync {
+		case OutOfSync:
+			return OutOfSync
+		case Unknown:
+			status = Unknown
+		case Synced:
+		}
+	}
+	return status
+}
+
+// Item finds an object of the plan.
+func (p Plan) Item(k object.Key) (Item, bool) {
+	i := slices.IndexFunc(p.Items, func(it Item) bool { return it.Key == k })
+	if i < 0 {
+		return Item{}, false
+	}
+	return p.Items[i], true
+}
+
+func factsByKey(facts []object.Fact) map[object.Key]object.Fact {
+	out := make(map[object.Key]object.Fact, len(facts))
+	for _, f := range facts {
+		out[f.Key] = f
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/finding"
+)
+
+// Validate checks what an application's spec says by itself, and names what
+// this version does not honour: nothing is ignored in silence.
+func Validate(app *v1alpha1.Application) []finding.Finding {
+	var out []finding.Finding
+	invalid := func(format string, args ...any) {
+		out = append(out, finding.Finding{
+			Reason: finding.InvalidSpec, Severity: finding.Error, Message: fmt.Sprintf(format, args...),
+		})
+	}
+	d := app.Spec.Destination
+	switch {
+	case d.Server == "" && d.Name == "":
+		invalid("application %q has no destination; set spec.destination.server (%s is this cluster) or spec.destination.name",
+			app.Name, v1alpha1.InClusterServer)
+	case d.Server != "" && d.Name != "":
+		invalid("application %q has both spec.destination.server and spec.destination.name; keep one", app.Name)
+	}
+	sources := app.Sources()
+	switch {
+	case len(sources) == 0:
+		invalid("application %q has no source; set spec.source.repoURL and spec.source.path", app.Name)
+	case sources[0].RepoURL == "":
+		invalid("application %q has a source without a repository; set spec.source.repoURL", app.Name)
+	case len(sources) == 1:
+		for _, tool := range unsupportedSource(sources[0]) {
+			invalid("application %q uses spec.source.%s, which this version does not render", app.Name, tool)
+		}
+		if sources[0].Path == "" && sources[0].Chart == "" {
+			invalid("application %q has a source without a path; set spec.source.path (\".\" is the whole repository)", app.Name)
+		}
+	default:
+		invalid("application %q has %d sources, and this version takes one; use spec.source", app.Name, len(sources))
+	}
+	for _, field := range notHonoured(app) {
+		out = append(out, finding.Finding{
+			Reason: finding.NotHonoured, Severity: finding.Warning,
+			Message: fmt.Sprintf("%s is not honoured by this version", field),
+		})
+	}
+	return finding.Sort(out)
+}
+
+func unsupportedSource(s v1alpha1.ApplicationSource) []string {
+	var out []string
+	for name, set := range map[string]bool{
+		"chart": s.Chart != "", "helm": s.Helm != nil, "kustomize": s.Kustomize != nil, "plugin": s.Plugin != nil,
+		"ref": s.Ref != "", "tagPrefix": s.TagPrefix != "",
+		"directory.jsonnet": s.Directory != nil && (len(s.Directory.Jsonnet.ExtVars) > 0 || len(s.Directory.Jsonnet.TLAs) > 0 || len(s.Directory.Jsonnet.Libs) > 0),
+	} {
+		if set {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// honouredOptions are the sync options that do what they say; the others among
+// Argo CD's are named to the user.
+var honouredOptions = []string{
+	v1alpha1.SyncOptionCreateNamespace + "=true",
+	v1alpha1.SyncOptionServerSideApply + "=true",
+	v1alpha1.SyncOptionReplace + "=false",
+	// An object that did not change costs no request here, asked for or not.
+	v1alpha1.SyncOptionApplyOutOfSyncOnly + "=true",
+	v1alpha1.SyncOptionPrunePropagationPolicy + "=" + v1alpha1.SyncOptionValueForeground,
+}
+
+func notHonoured(app *v1alpha1.Application) []string {
+	var out []string
+	if len(app.Spec.IgnoreDifferences) > 0 {
+		out = append(out, "spec.ignoreDifferences")
+	}
+	if app.Spec.SourceHydrator != nil {
+		out = append(out, "spec.sourceHydrator")
+	}
+	p := app.Spec.SyncPolicy
+	if p == nil {
+		return out
+	}
+	if p.Retry != nil {
+		out = append(out, "spec.syncPolicy.retry")
+	}
+	if p.ManagedNamespaceMetadata != nil {
+		out = append(out, "spec.syncPolicy.managedNamespaceMetadata")
+	}
+	for _, o := range p.SyncOptions {
+		if !slices.Contains(honouredOptions, strings.ReplaceAll(o, " ", "")) {
+			out = append(out, fmt.Sprintf("spec.syncPolicy.syncOptions %q", o))
+		}
+	}
+	return out
+}
+
+// NamespaceToCreate is the destination namespace, if the application asks for
+// it to be made.
+func NamespaceToCreate(app *v1alpha1.Application) string {
+	p := app.Spec.SyncPolicy
+	if p == nil || !slices.Contains(p.SyncOptions, v1alpha1.SyncOptionCreateNamespace+"=true") {
+		return ""
+	}
+	return app.Spec.Destination.Namespace
+}
+
+// AutomationOf reads an application's wish to be synced by itself.
+func AutomationOf(app *v1alpha1.Application) Automation {
+	if !app.Spec.SyncPolicy.AutomatedEnabled() {
+		return Automation{}
+	}
+	a := app.Spec.SyncPolicy.Automated
+	on := func(b *bool) bool { return b != nil && *b }
+	return Automation{Enabled: true, Prune: on(a.Prune), SelfHeal: on(a.SelfHeal), AllowEmpty: on(a.AllowEmpty)}
+}

@@ -1,0 +1,123 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// target is the destination that is judged.
+type target struct {
+	server, name, namespace string
+}
+
+func (t target) String() string {
+	cluster := cmp.Or(t.name, t.server)
+	if t.name != "" && t.server != "" {
+		cluster = t.name + " (" + t.server + ")"
+	}
+	if t.namespace == "" {
+		return fmt.Sprintf("cluster %q", cluster)
+	}
+	return fmt.Sprintf("namespace %q of cluster %q", t.namespace, cluster)
+}
+
+// String shows the rule as it is written in the project.
+func (d Destination) String() string {
+	var set []string
+	for _, field := range [][2]string{{"server", d.Server}, {"name", d.Name}, {"namespace", d.Namespace}} {
+		if field[1] != "" {
+			set = append(set, fmt.Sprintf("%s: %q", field[0], field[1]))
+		}
+	}
+	return "{" + strings.Join(set, ", ") + "}"
+}
+
+// DestinationOf says whether the project allows a namespace of a cluster. Give both the server and the name of the
+// cluster: a rule that denies by one of them refuses a cluster of which that one is not known. Each deny pattern counts
+// by itself, whatever the other fields of its rule say, as in Argo CD.
+func DestinationOf(p Project, server, name, namespace string) Verdict {
+	to := target{server: strings.TrimRight(server, "/"), name: name, namespace: namespace}
+	var said tally
+	for _, rule := range p.Destinations {
+		if why := rule.denies(to); why != "" {
+			return refused("%s is denied by destinations %s of project %q: %s; choose another destination or change that rule",
+				to, rule, p.Name, why)
+		}
+		if !rule.hasDeny() {
+			said.asked(rule.String(), rule.allows(to))
+			continue
+		}
+		if rule.allows(to) == hits {
+			said.passed(rule.String())
+		}
+	}
+	return said.verdict(p, to.String(), "destinations", `{server: "*", namespace: "*"}`)
+}
+
+func (d Destination) hasDeny() bool {
+	return parsePattern(d.Server).deny || parsePattern(d.Name).deny || parsePattern(d.Namespace).deny
+}
+
+// denies gives the reason for which a deny pattern of the rule refuses the target, or nothing.
+func (d Destination) denies(to target) string {
+	server := serverPattern(d.Server)
+	// Host names know no case, so a deny must not be passed by writing the same server in capitals.
+	server.glob = strings.ToLower(server.glob)
+	name := parsePattern(d.Name)
+	if server.deny && to.server == "" || name.deny && to.name == "" {
+		return "it denies by server or name, and that of the cluster is not known"
+	}
+	return cmp.Or(
+		deniesField("server", server, strings.ToLower(to.server)),
+		deniesField("name", name, to.name),
+		deniesField("namespace", parsePattern(d.Namespace), to.namespace),
+	)
+}
+
+func deniesField(field string, p pattern, value string) string {
+	if !p.deny {
+		return ""
+	}
+	switch p.match(value) {
+	case invalid:
+		return fmt.Sprintf("%s %q is not a valid pattern and so denies all", field, p.written)
+	case hits:
+		return fmt.Sprintf("%s %q", field, p.written)
+	case misses:
+	}
+	return ""
+}
+
+// allows says whether the rule takes in the target. A deny pattern, which was asked before, takes in the rest.
+func (d Destination) allows(to target) outcome {
+	server, name := misses, misses
+	if to.server != "" {
+		server = serverPattern(d.Server).takes(to.server)
+	}
+	if to.name != "" {
+		name = parsePattern(d.Name).takes(to.name)
+	}
+	cluster := server
+	if name == hits || server == misses {
+		cluster = name
+	}
+	namespace := parsePattern(d.Namespace).takes(to.namespace)
+	if cluster == misses || namespace == misses {
+		return misses
+	}
+	return max(cluster, namespace)
+}
+
+func (p pattern) takes(value string) outcome {
+	if p.deny {
+		return hits
+	}
+	return p.match(value)
+}
+
+func serverPattern(written string) pattern {
+	p := parsePattern(written)
+	p.glob = strings.TrimRight(p.glob, "/")
+	return p
+}

@@ -1,0 +1,56 @@
+// Package policy decides what an AppProject lets an application do: from which repository, to which destination and
+// with which kinds; it must not look anything up, so whoever asks brings the project and the facts.
+//
+// Every rule fails closed. A deny always wins, and a rule that cannot be understood allows nothing and denies all.
+package policy
+
+import "fmt"
+
+// Project is the part of an AppProject that the verdicts need.
+type Project struct {
+	Name        string
+	SourceRepos []string
+	// Destinations allow; a pattern that begins with "!" in any of its fields denies.
+	Destinations []Destination
+	// ClusterWhitelist lists the cluster-scoped kinds that are allowed. Empty allows none.
+	ClusterWhitelist []Kind
+	ClusterBlacklist []Kind
+	// NamespaceWhitelist lists the namespaced kinds that are allowed. Empty allows none, unless NamespaceWhitelistNil.
+	NamespaceWhitelist []Kind
+	// NamespaceWhitelistNil says that the project does not have the list at all, which allows all namespaced kinds. It
+	// is a field of its own because a nil slice does not survive every copy, and losing it must not open the project.
+	NamespaceWhitelistNil bool
+	NamespaceBlacklist    []Kind
+	// DenyAllowsRest makes a repository or destination that no deny rule hits allowed by that very rule, as Argo CD's
+	// code does (its documentation asks for an allow rule too). It is for adopted installations.
+	DenyAllowsRest bool
+}
+
+// Destination is one rule on clusters and namespaces. A cluster matches by its server or by its name.
+type Destination struct {
+	Server    string
+	Name      string
+	Namespace string
+}
+
+// Kind is one rule on kinds; the fields are shell patterns. An empty Name stands for every name.
+type Kind struct {
+	Group string
+	Kind  string
+	Name  string
+}
+
+// Verdict says whether something is allowed. Reason names what was asked, the rule that decided and, for a refusal,
+// the way out.
+type Verdict struct {
+	Allowed bool
+	Reason  string
+}
+
+func allowed(format string, args ...any) Verdict {
+	return Verdict{Allowed: true, Reason: fmt.Sprintf(format, args...)}
+}
+
+func refused(format string, args ...any) Verdict {
+	return Verdict{Reason: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,40 @@
+// Package internal holds the engine; this page is the tour, and the package itself never contains code.
+//
+// A commit travels from the top of the list to the bottom: something wakes a controller, the controller calls the
+// engine, the engine gathers facts from the parts, core decides, and the engine carries the decision out. Imports run
+// the same way and never back; arch_test.go beside this page holds the rules, each with its reason.
+//
+// # Who wakes the engine
+//
+//   - controller: watches and queues that turn events into calls of the engine, and the leadership they need.
+//   - cli: the commands, one file each, that show or ask for what the engine does.
+//
+// # Use cases
+//
+//   - engine: refresh, sync, delete; the only place that puts reads, decisions and writes in an order.
+//
+// # Parts that touch the world
+//
+// Each satisfies small interfaces that the engine declares, and knows neither the engine nor another part.
+//
+//   - source: Git, Helm repositories and OCI turned into an immutable snapshot named by its content.
+//   - render: a snapshot and parameters turned into manifests.
+//   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
+//   - settings: the config maps and secrets of the installation turned into one immutable value.
+//   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
+//
+// # Decisions
+//
+// Everything under core is pure: no I/O, no clock, no logger, no context. The same input gives the same output, so a
+// decision can be replayed from a file and tested without a cluster.
+//
+//   - core/object: the identity of an object, ordered sets of them, tracking, digests and the redaction of secrets.
+//   - core/finding: what a user should know about their own manifests, as data and not as an error.
+//   - core/fault: the classes of errors: try again, wait for something, or give up until a person acts.
+//   - core/manifest: YAML and JSON text turned into objects, and back.
+//   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
+//   - core/health: an object turned into its health, by kind and by the conventions for conditions.
+//   - core/policy: what a project allows, and whether a sync window is open at a given time.
+//   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
+//   - core/status: a plan and its progress turned into the status that people and scripts read.
+package internal

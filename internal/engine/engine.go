@@ -1,0 +1,145 @@
+// Package engine is the use cases: refresh, sync and delete one application.
+// It is the only place that orders reads, decisions and writes. It must not
+// decide anything itself (that is the core's), it keeps no progress (that is
+// in the application's status), and it never waits: a sync that has to wait
+// returns, and an event brings it back.
+package engine
+
+import (
+	"context"
+	"io/fs"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
+)
+
+// Hub is where applications and projects live. What it returns is shared: the
+// engine copies before it changes anything. A name that does not exist is a
+// Terminal fault with the reason NotFound; a write that lost a race is a
+// Transient one with the reason Conflict.
+type Hub interface {
+	Application(ctx context.Context, name string) (*v1alpha1.Application, error)
+	Project(ctx context.Context, name string) (*v1alpha1.AppProject, error)
+	PatchApplication(ctx context.Context, name string, patch []byte) (*v1alpha1.Application, error)
+}
+
+// Sources fetches. An answer of Resolve that is not older than maxAge may be
+// an earlier one; Tree is the immutable content of a commit.
+type Sources interface {
+	Resolve(ctx context.Context, repoURL, revision string, maxAge time.Duration) (commit string, seen time.Time, err error)
+	Tree(ctx context.Context, repoURL, commit string) (fs.FS, error)
+}
+
+// Renderer turns content into manifests. An error is never a smaller result.
+type Renderer interface {
+	Render(ctx context.Context, tree fs.FS, req manifest.Request) (manifest.Result, error)
+}
+
+// Live is what is known of a cluster without asking it.
+type Live interface {
+	Managed(app string) []object.Fact
+	Fact(k object.Key) (object.Fact, bool)
+	View() plan.View
+}
+
+// Server is what a cluster is asked. A manifest that it will not take is a
+// Terminal fault with the reason Rejected.
+type Server interface {
+	Get(ctx context.Context, k object.Key, version string) (*unstructured.Unstructured, error)
+	DryRun(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	Apply(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error)
+	Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error
+}
+
+// Cluster is a destination.
+type Cluster interface {
+	Live
+	Server
+}
+
+// Clusters finds the cluster of a destination. One that is not known is a
+// Terminal fault.
+type Clusters interface {
+	For(destination v1alpha1.ApplicationDestination) (Cluster, error)
+}
+
+// Settings are the knobs that may change while the engine runs.
+type Settings struct {
+	// MaxAge is how old the last look at a repository may be before a refresh
+	// that nobody asked for looks again.
+	MaxAge  time.Duration
+	Backoff plan.Backoff
+}
+
+// Options are the parts that an engine is made of.
+type Options struct {
+	// Namespace is the control namespace.
+	Namespace string
+	Hub       Hub
+	Sources   Sources
+	Renderer  Renderer
+	Clusters  Clusters
+	Settings  func() Settings
+	Now       func() time.Time
+}
+
+// Engine refreshes, syncs and deletes applications. It is safe for use by
+// many goroutines, as long as an application is in the hands of one.
+type Engine struct {
+	Options
+	renders *renders
+
+	mu sync.Mutex
+	// verdicts are the answers of the server, per application. They are only
+	// ever used for the pair that they were given for, so losing or keeping one
+	// changes the cost and not the result.
+	verdicts map[string]map[object.Key]diff.Verdict
+}
+
+// New makes an engine.
+func New(o Options) *Engine {
+	return &Engine{
+		Options:  o,
+		renders:  newRenders(64 << 20),
+		verdicts: map[string]map[object.Key]diff.Verdict{},
+	}
+}
+
+// Result says when an application wants to be looked at again by itself; zero
+// means that an event will tell.
+type Result struct {
+	After time.Duration
+}
+
+func (e *Engine) knownVerdicts(app string) map[object.Key]diff.Verdict {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.verdicts[app]
+}
+
+func (e *Engine) keepVerdicts(app string, p plan.Plan) {
+	out := make(map[object.Key]diff.Verdict, len(p.Items))
+	for _, it := range p.Items {
+		// A verdict without an answer is not worth keeping: ask again.
+		if it.Live != nil && !it.Prunable && (it.Verdict.Problem == "" || it.Verdict.Rejected) {
+			out[it.Key] = it.Verdict
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.verdicts[app] = out
+}
+
+func (e *Engine) forget(app string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.verdicts, app)
+}

@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
+)
+
+// observation is one look at an application: what Git says, what is live, and
+// the plan that follows. Where the look failed, plan is nil, findings say why
+// to the user and err says it to the queue.
+type observation struct {
+	app      *v1alpha1.Application
+	instance string
+	source   v1alpha1.ApplicationSource
+	revision string
+	cluster  Cluster
+	plan     *plan.Plan
+	findings []finding.Finding
+	err      error
+}
+
+// look says how to look: at which revision, and how hard.
+type look struct {
+	// revision overrides the target revision of the source.
+	revision string
+	// asked says that a person asked: the repository is looked at now.
+	asked bool
+	// hard also renders anew.
+	hard bool
+}
+
+// observe looks at an application. It never writes.
+func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look) *observation {
+	o := &observation{app: app, instance: object.Instance(e.Namespace, app.Namespace, app.Name)}
+	o.findings = append(o.findings, plan.Validate(app)...)
+	if sources := app.Sources(); len(sources) > 0 {
+		o.source = sources[0]
+	}
+	if finding.Blocking(o.findings) {
+		return o
+	}
+	var project policy.Project
+	steps := []func() error{
+		func() error { return e.project(ctx, o, &project) },
+		func() error { return e.destination(o) },
+		func() error { return e.resolve(ctx, o, l) },
+		func() error { return e.compare(ctx, o, project, l) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			o.fail(err)
+			return o
+		}
+		if finding.Blocking(o.findings) {
+			return o
+		}
+	}
+	return o
+}
+
+// fail records an error for the user and for the queue.
+func (o *observation) fail(err error) {
+	o.err = errors.Join(o.err, err)
+	o.findings = append(o.findings, finding.Finding{
+		Reason: finding.Comparison, Severity: finding.Error, Message: err.Error(),
+	})
+}
+
+func (o *observation) refuse(reason finding.Reason, message string) {
+	o.findings = append(o.findings, finding.Finding{Reason: reason, Severity: finding.Error, Message: message})
+}
+
+// project reads the rules and checks what does not need manifests.
+func (e *Engine) project(ctx context.Context, o *observation, into *policy.Project) error {
+	name := o.app.ProjectName()
+	p, err := e.Hub.Project(ctx, name)
+	if fault.ReasonOf(err) == "NotFound" {
+		o.refuse(finding.InvalidSpec, fmt.Sprintf(
+			"application %q belongs to project %q, which does not exist; create it or set spec.project", o.app.Name, name))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	*into = policy.Of(p)
+	d := o.app.Spec.Destination
+	if v := policy.Source(*into, o.source.RepoURL); !v.Allowed {
+		o.refuse(finding.InvalidSpec, v.Reason)
+	}
+	if v := policy.DestinationOf(*into, d.Server, d.Name, d.Namespace); !v.Allowed {
+		o.refuse(finding.InvalidSpec, v.Reason)
+	}
+	return nil
+}
+
+func (e *Engine) destination(o *observation) error {
+	c, err := e.Clusters.For(o.app.Spec.Destination)
+	if err != nil && fault.ClassOf(err) == fault.Terminal {
+		o.refuse(finding.InvalidSpec, err.Error())
+		return nil
+	}
+	o.cluster = c
+	return err
+}
+
+// resolve finds the commit. While a repository is out of reach the revision
+// that was compared last stands in: its drift can still be seen and healed.
+func (e *Engine) resolve(ctx context.Context, o *observation, l look) error {
+	revision, maxAge := o.source.TargetRevision, e.Settings().MaxAge
+	if l.revision != "" {
+		revision = l.revision
+	}
+	if l.asked || l.hard {
+		maxAge = 0
+	}
+	commit, _, err := e.Sources.Resolve(ctx, o.source.RepoURL, revision, maxAge)
+	if err == nil {
+		o.revision = commit
+		return nil
+	}
+	last := o.app.Status.Sync
+	if fault.ClassOf(err) != fault.Transient || last.Revision == "" || !sameSource(last.ComparedTo.Source, o.source) {
+		return err
+	}
+	o.revision = last.Revision
+	o.err = err
+	o.findings = append(o.findings, finding.Finding{
+		Reason: finding.Comparison, Severity: finding.Warning,
+		Message: fmt.Sprintf("the repository is out of reach, compared with the last known revision %s: %v", last.Revision, err),
+	})
+	return nil
+}
+
+// compare renders, asks the server what only it knows, and computes the plan.
+func (e *Engine) compare(ctx context.Context, o *observation, project policy.Project, l look) error {
+	manifests, err := e.render(ctx, o, l)
+	if err != nil {
+		return err
+	}
+	view := o.cluster.View()
+	desired, repeated := plan.Desire(o.instance, o.app.Spec.Destination.Namespace, manifests, view.Scopes)
+	in := plan.Input{
+		App: plan.App{
+			Instance:        o.instance,
+			Self:            object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: o.app.Namespace, Name: o.app.Name},
+			CreateNamespace: plan.NamespaceToCreate(o.app),
+		},
+		Project:  project,
+		Desired:  desired,
+		Repeated: repeated,
+		Live:     liveFacts(o, desired),
+		Verdicts: e.knownVerdicts(o.app.Name),
+		Cluster:  view,
+	}
+	answers, err := ask(ctx, o.cluster, plan.Ask(in))
+	if err != nil {
+		return err
+	}
+	p := plan.Compute(in, answers)
+	e.keepVerdicts(o.app.Name, p)
+	o.plan = &p
+	o.findings = append(o.findings, p.Findings...)
+	return nil
+}
+
+// liveFacts are the facts that a plan is made from: the application's own
+// objects, those that stand under a desired key, and its namespace.
+func liveFacts(o *observation, desired object.Set) []object.Fact {
+	facts := o.cluster.Managed(o.instance)
+	have := make(map[object.Key]struct{}, len(facts))
+	for _, f := range facts {
+		have[f.Key] = struct{}{}
+	}
+	keys := append(desired.Keys(), object.Key{Kind: "Namespace", Name: o.app.Spec.Destination.Namespace})
+	for _, k := range keys {
+		if _, ok := have[k]; ok {
+			continue
+		}
+		if f, ok := o.cluster.Fact(k); ok {
+			facts = append(facts, f)
+			have[k] = struct{}{}
+		}
+	}
+	return facts
+}
+
+// render gives the manifests of the revision, from memory if nothing that
+// they were made from has changed.
+func (e *Engine) render(ctx context.Context, o *observation, l look) ([]*unstructured.Unstructured, error) {
+	tree, err := e.Sources.Tree(ctx, o.source.RepoURL, o.revision)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := tree.(io.Closer); ok {
+		defer func() { _ = c.Close() }()
+	}
+	req := request(o.source)
+	key := renderKey(tree, o.source.RepoURL, o.revision, req)
+	if !l.hard {
+		if r, ok := e.renders.get(key); ok {
+			return r, nil
+		}
+	}
+	result, err := e.Renderer.Render(ctx, tree, req)
+	if err != nil {
+		return nil, fmt.Errorf("rendering %q of %s at %s: %w", o.source.Path, o.source.RepoURL, short(o.revision), err)
+	}
+	e.renders.put(key, result.Objects)
+	return result.Objects, nil
+}
+
+func request(s v1alpha1.ApplicationSource) manifest.Request {
+	req := manifest.Request{Path: s.Path}
+	if d := s.Directory; d != nil {
+		req.Recurse, req.Include, req.Exclude = d.Recurse, d.Include, d.Exclude
+		req.DisableExtensionFilter = d.DisableExtensionFilter
+	}
+	return req
+}
+
+// renderKey names what a render depends on: the content of the path where the
+// tree can name it, so that a commit elsewhere renders nothing anew, else the
+// whole commit.
+func renderKey(tree fs.FS, repo, commit string, req manifest.Request) string {
+	content := repo + "@" + commit
+	if d, ok := tree.(interface {
+		Digest(path string) (string, error)
+	}); ok {
+		if digest, err := d.Digest(cleanPath(req.Path)); err == nil {
+			content = digest
+		}
+	}
+	return fmt.Sprintf("%s %q %t %q %q %t", content, req.Path, req.Recurse, req.Include, req.Exclude, req.DisableExtensionFilter)
+}
+
+func cleanPath(p string) string {
+	p = strings.Trim(strings.TrimPrefix(p, "./"), "/")
+	if p == "" {
+		return "."
+	}
+	return p
+}
+
+// askers is how many questions of one application are on the wire at once.
+const askers = 8
+
+// ask puts the questions to the server. A question that fails makes one
+// object unknown, not the application.
+func ask(ctx context.Context, s Server, questions []plan.Question) (map[object.Key]plan.Answer, error) {
+	answers := make([]plan.Answer, len(questions))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(askers)
+	for i, q := range questions {
+		g.Go(func() error {
+			answers[i] = answer(gctx, s, q)
+			return gctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := make(map[object.Key]plan.Answer, len(questions))
+	for i, q := range questions {
+		out[q.Object.Key] = answers[i]
+	}
+	return out, nil
+}
+
+func answer(ctx context.Context, s Server, q plan.Question) plan.Answer {
+	live, err := s.Get(ctx, q.Object.Key, q.Object.Body.GroupVersionKind().Version)
+	if err != nil {
+		return plan.Answer{Problem: err.Error()}
+	}
+	predicted, err := s.DryRun(ctx, q.Object.Body)
+	if err != nil {
+		return plan.Answer{Problem: err.Error(), Rejected: fault.ReasonOf(err) == "Rejected"}
+	}
+	return plan.Answer{Live: live, Predicted: predicted}
+}
+
+func short(revision string) string {
+	if len(revision) > 7 {
+		return revision[:7]
+	}
+	return revision
+}

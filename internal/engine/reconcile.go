@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/status"
+)
+
+// Reconcile looks at one application and does the next thing for it: refresh
+// its status, carry on with a sync, start one, or delete. It may be called at
+// any time, as often as one likes; when nothing changed it costs no request.
+func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
+	app, err := e.Hub.Application(ctx, name)
+	if fault.ReasonOf(err) == "NotFound" {
+		e.forget(name)
+		return Result{}, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if app.DeletionTimestamp != nil {
+		return e.remove(ctx, app)
+	}
+	if skip, err := strconv.ParseBool(app.Annotations[v1alpha1.AnnotationSkipReconcile]); err == nil && skip {
+		return Result{}, nil
+	}
+	start := e.Now()
+	refresh := app.Annotations[v1alpha1.AnnotationRefresh]
+	if op := operationOf(app); op != nil {
+		return e.sync(ctx, app, op)
+	}
+	o := e.observe(ctx, app, look{asked: refresh != "", hard: refresh == string(v1alpha1.RefreshTypeHard)})
+	if interrupted(ctx) {
+		return Result{}, nil
+	}
+	decision := e.autoSync(o)
+	o.findings = append(o.findings, decision.Findings...)
+	if decision.Sync {
+		return e.begin(ctx, o, automatic(app, o, decision))
+	}
+	_, err = e.report(ctx, o, app.Status.OperationState)
+	slog.DebugContext(ctx, "refreshed", "app", name, "revision", o.revision, "reason", decision.Reason, "took", e.Now().Sub(start))
+	return Result{After: decision.After}, errors.Join(err, retriable(o.err))
+}
+
+// retriable is the error that the queue should try again for; one that waits
+// for a person or an event is told in the status and is done with here.
+func retriable(err error) error {
+	if err == nil || fault.ClassOf(err) != fault.Transient {
+		return nil
+	}
+	return err
+}
+
+// interrupted says that the process is going down: what was seen then is half
+// seen, and nothing may be written of it.
+func interrupted(ctx context.Context) bool { return ctx.Err() != nil }
+
+// operationOf is the operation that is running or asked for, if any.
+func operationOf(app *v1alpha1.Application) *v1alpha1.Operation {
+	if app.Operation != nil {
+		return app.Operation
+	}
+	if s := app.Status.OperationState; s != nil && !s.Phase.Completed() {
+		return &s.Operation
+	}
+	return nil
+}
+
+func (e *Engine) autoSync(o *observation) plan.Decision {
+	if o.plan == nil || finding.Blocking(o.findings) {
+		return plan.Decision{Reason: "not compared"}
+	}
+	return plan.AutoSync(plan.AutoInput{
+		Plan:    *o.plan,
+		Policy:  plan.AutomationOf(o.app),
+		Last:    lastAttempt(o),
+		Backoff: e.Settings().Backoff,
+		Now:     e.Now(),
+	})
+}
+
+func lastAttempt(o *observation) *plan.Attempt {
+	s := o.app.Status.OperationState
+	if s == nil || s.SyncResult == nil || s.FinishedAt == nil || s.Operation.Sync == nil {
+		return nil
+	}
+	return &plan.Attempt{
+		Same:      s.SyncResult.Revision == o.revision && sameSource(s.SyncResult.Source, o.source),
+		Succeeded: s.Phase == v1alpha1.OperationSucceeded && !s.Operation.Sync.DryRun,
+		Finished:  s.FinishedAt.Time,
+		Heals:     int(s.Operation.Sync.AutoHealAttemptsCount),
+		Message:   s.Message,
+	}
+}
+
+// automatic is the operation that a decision to sync stands for.
+func automatic(app *v1alpha1.Application, o *observation, d plan.Decision) *v1alpha1.Operation {
+	op := &v1alpha1.Operation{
+		InitiatedBy: v1alpha1.OperationInitiator{Automated: true},
+		Sync: &v1alpha1.SyncOperation{
+			Revision:              o.revision,
+			Prune:                 plan.AutomationOf(app).Prune,
+			SyncOptions:           app.Spec.SyncPolicy.SyncOptions,
+			AutoHealAttemptsCount: int64(d.Heals),
+		},
+	}
+	for _, k := range d.Only {
+		op.Sync.Resources = append(op.Sync.Resources, v1alpha1.SyncOperationResource{
+			Group: k.Group, Kind: k.Kind, Namespace: k.Namespace, Name: k.Name,
+		})
+	}
+	return op
+}
+
+// report writes the status that follows from a look, if it differs from the
+// one that stands.
+func (e *Engine) report(ctx context.Context, o *observation, op *v1alpha1.OperationState) (*v1alpha1.Application, error) {
+	next := o.app.DeepCopy()
+	next.Status = e.status(o, op)
+	delete(next.Annotations, v1alpha1.AnnotationRefresh)
+	return e.write(ctx, o.app, next)
+}
+
+func (e *Engine) status(o *observation, op *v1alpha1.OperationState) v1alpha1.ApplicationStatus {
+	return status.Project(status.Input{
+		App:              o.app,
+		Plan:             o.plan,
+		Source:           o.source,
+		SourceType:       v1alpha1.SourceTypeDirectory,
+		Revision:         o.revision,
+		Findings:         o.findings,
+		Operation:        op,
+		ControlNamespace: e.Namespace,
+		Now:              e.Now(),
+	})
+}
+
+// Plan says what a sync of the application to the revision (empty: its target
+// revision) would do. It writes nothing.
+func (e *Engine) Plan(ctx context.Context, app *v1alpha1.Application, revision string) (plan.Plan, string, error) {
+	o := e.observe(ctx, app, look{revision: revision, asked: true})
+	if o.plan == nil {
+		var messages []error
+		for _, f := range o.findings {
+			if f.Severity == finding.Error {
+				messages = append(messages, errors.New(f.Message))
+			}
+		}
+		return plan.Plan{}, o.revision, errors.Join(messages...)
+	}
+	return *o.plan, o.revision, nil
+}
+
+func sameSource(a, b v1alpha1.ApplicationSource) bool {
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// observations are what is seen of a plan's objects while a sync waits.
+func observations(o *observation) map[object.Key]plan.Observation {
+	out := make(map[object.Key]plan.Observation, len(o.plan.Items))
+	for _, it := range o.plan.Items {
+		if it.Live != nil {
+			out[it.Key] = plan.Observation{Fresh: true, Health: it.Live.Health}
+		}
+	}
+	return out
+}
+
+// elapsed is for log lines.
+func (e *Engine) elapsed(since time.Time) time.Duration {
+	return e.Now().Sub(since).Round(time.Millisecond)
+}

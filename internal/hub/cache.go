@@ -1,0 +1,223 @@
+package hub
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/fault"
+)
+
+// Events are the changes that a cache tells about. The functions must not
+// block; what they get is shared and must not be changed.
+type Events struct {
+	// Application is called with nil for what was not there before or is gone.
+	Application func(old, app *v1alpha1.Application)
+	// Project is called with the names of the applications that belong to a
+	// project that changed.
+	Project func(applications []string)
+}
+
+// Cache answers reads of applications and projects from memory, kept by a
+// watch. It sees its own writes at once.
+type Cache struct {
+	*Client
+	apps, projects cache.SharedIndexInformer
+
+	mu sync.Mutex
+	// written holds the answers to own writes that the watch has not shown yet.
+	written map[string]*v1alpha1.Application
+}
+
+const byProject = "project"
+
+// NewCache makes a cache. Run fills it.
+func NewCache(c *Client, events Events) (*Cache, error) {
+	k := &Cache{
+		Client:  c,
+		written: map[string]*v1alpha1.Application{},
+		apps: cache.NewSharedIndexInformer(listWatch(c, applications, &v1alpha1.ApplicationList{}), &v1alpha1.Application{}, 0, cache.Indexers{
+			byProject: func(obj any) ([]string, error) {
+				app, ok := obj.(*v1alpha1.Application)
+				if !ok {
+					return nil, nil
+				}
+				return []string{app.ProjectName()}, nil
+			},
+		}),
+		projects: cache.NewSharedIndexInformer(listWatch(c, projects, &v1alpha1.AppProjectList{}), &v1alpha1.AppProject{}, 0, nil),
+	}
+	// Nobody here reads managedFields, and they are a third of each object.
+	for _, inf := range []cache.SharedIndexInformer{k.apps, k.projects} {
+		if err := inf.SetTransform(withoutManagedFields); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := k.apps.AddEventHandler(handler(func(old, app *v1alpha1.Application) {
+		k.seen(old, app)
+		events.Application(old, app)
+	})); err != nil {
+		return nil, err
+	}
+	if _, err := k.projects.AddEventHandler(handler(func(old, p *v1alpha1.AppProject) {
+		events.Project(k.members(old, p))
+	})); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Run watches until ctx ends.
+func (k *Cache) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { k.apps.RunWithContext(ctx) })
+	wg.Go(func() { k.projects.RunWithContext(ctx) })
+	wg.Wait()
+}
+
+// WaitReady waits for the first complete reading.
+func (k *Cache) WaitReady(ctx context.Context) bool {
+	return cache.WaitForCacheSync(ctx.Done(), k.apps.HasSynced, k.projects.HasSynced)
+}
+
+// Application answers from memory. The result is shared: copy before a change.
+func (k *Cache) Application(_ context.Context, name string) (*v1alpha1.Application, error) {
+	k.mu.Lock()
+	app, ok := k.written[name]
+	k.mu.Unlock()
+	if ok {
+		return app, nil
+	}
+	return get[*v1alpha1.Application](k.apps, k.namespace, name, "application")
+}
+
+// Project answers from memory. The result is shared: copy before a change.
+func (k *Cache) Project(_ context.Context, name string) (*v1alpha1.AppProject, error) {
+	return get[*v1alpha1.AppProject](k.projects, k.namespace, name, "project")
+}
+
+// PatchApplication writes, and remembers the answer until the watch shows it.
+func (k *Cache) PatchApplication(ctx context.Context, name string, patch []byte) (*v1alpha1.Application, error) {
+	app, err := k.Client.PatchApplication(ctx, name, patch)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	cached, err := get[*v1alpha1.Application](k.apps, k.namespace, name, "application")
+	// An application that is not in the cache any more was deleted since.
+	if err == nil && newer(app.ResourceVersion, cached.ResourceVersion) {
+		k.written[name] = app
+	}
+	return app, nil
+}
+
+// seen forgets an own write that the watch has shown, or whose application is
+// gone.
+func (k *Cache) seen(old, app *v1alpha1.Application) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if app == nil {
+		delete(k.written, old.Name)
+		return
+	}
+	if own, ok := k.written[app.Name]; ok && !newer(own.ResourceVersion, app.ResourceVersion) {
+		delete(k.written, app.Name)
+	}
+}
+
+func (k *Cache) members(old, p *v1alpha1.AppProject) []string {
+	if p == nil {
+		p = old
+	}
+	objs, err := k.apps.GetIndexer().ByIndex(byProject, p.Name)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(objs))
+	for _, o := range objs {
+		if app, ok := o.(*v1alpha1.Application); ok {
+			names = append(names, app.Name)
+		}
+	}
+	return names
+}
+
+func listWatch(c *Client, resource string, into runtime.Object) *cache.ListWatch {
+	request := func(o metav1.ListOptions) *rest.Request {
+		return c.rest.Get().Namespace(c.namespace).Resource(resource).VersionedParams(&o, c.codec)
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := into.DeepCopyObject()
+			err := request(o).Do(ctx).Into(list)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.Watch = true
+			return request(o).Watch(ctx)
+		},
+	}
+}
+
+func withoutManagedFields(obj any) (any, error) {
+	if o, ok := obj.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+// handler adapts a typed function to the informer's events.
+func handler[T any](f func(old, current *T)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if o, ok := obj.(*T); ok {
+				f(nil, o)
+			}
+		},
+		UpdateFunc: func(oldObj, obj any) {
+			old, _ := oldObj.(*T)
+			if o, ok := obj.(*T); ok {
+				f(old, o)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			if o, ok := obj.(*T); ok {
+				f(o, nil)
+			}
+		},
+	}
+}
+
+func get[T any](inf cache.SharedIndexInformer, namespace, name, what string) (T, error) {
+	var zero T
+	obj, ok, err := inf.GetIndexer().GetByKey(namespace + "/" + name)
+	if err != nil {
+		return zero, fault.Transientf("Cache", "reading %s %q: %w", what, name, err)
+	}
+	t, typed := obj.(T)
+	if !ok || !typed {
+		return zero, fault.Terminalf(NotFound, "%s %q does not exist in namespace %q", what, name, namespace)
+	}
+	return t, nil
+}
+
+// newer compares resource versions; where they are no numbers nothing is newer.
+func newer(a, b string) bool {
+	x, err := strconv.ParseUint(a, 10, 64)
+	if err != nil {
+		return false
+	}
+	y, err := strconv.ParseUint(b, 10, 64)
+	return err == nil && x > y
+}
