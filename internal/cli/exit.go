@@ -135,11 +135,11 @@ func (s *session) list() string {
 
 // missingKind tells an API that is not served from an object that is not there.
 func missingKind(err error) bool {
-	status, ok := errors.AsType[apierrors.APIStatus](err)
-	if !ok || !apierrors.IsNotFound(err) || status.Status().Details == nil {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsNotFound(err) || status.ErrStatus.Details == nil {
 		return false
 	}
-	for _, c := range status.Status().Details.Causes {
+	for _, c := range status.ErrStatus.Details.Causes {
 		if c.Type == metav1.CauseTypeUnexpectedServerResponse {
 			return true
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,11 +24,27 @@ const (
 )
 
 // change is the newest state of one application. App is nil when it is gone.
-// A change with an error is the last one.
+// A change with an error is the last one; one with a notice is only to be said.
 type change struct {
-	name string
-	app  *v1alpha1.Application
-	err  error
+	name   string
+	app    *v1alpha1.Application
+	err    error
+	notice string
+}
+
+// next waits for the next change, or for a tick, which has no name.
+func (s *session) next(ctx context.Context, changes <-chan change, tick <-chan time.Time) (change, error) {
+	select {
+	case <-ctx.Done():
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+			return change{}, cause
+		}
+		return change{}, &told{text: "interrupted", err: context.Canceled}
+	case c := <-changes:
+		return c, s.explain(c.name, c.err)
+	case <-tick:
+		return change{}, nil
+	}
 }
 
 // follow streams the state of the named applications, as it is now and
@@ -61,7 +78,7 @@ type follower struct {
 	options metav1.ListOptions
 	out     chan<- change
 	// known are the applications that were there when last heard of.
-	known   []string
+	known   map[string]bool
 	version string
 	breaks  int
 }
@@ -80,7 +97,7 @@ func (f *follower) run(ctx context.Context) {
 			f.send(ctx, change{err: err})
 			return
 		}
-		f.note("the watch broke, trying again: %v", err)
+		f.send(ctx, change{notice: fmt.Sprintf("the watch broke, trying again: %v", err)})
 		f.pause(ctx)
 	}
 }
@@ -117,13 +134,13 @@ func (f *follower) once(ctx context.Context) error {
 		return err
 	}
 	defer w.Stop()
-	began := time.Now()
+	began := f.env.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case ev, open := <-w.ResultChan():
-			if !open && time.Since(began) < time.Second {
+			if !open && f.env.Now().Sub(began) < time.Second {
 				return errors.New("the server closed the watch at once")
 			}
 			if !open {
@@ -143,14 +160,14 @@ func (f *follower) list(ctx context.Context) error {
 	}
 	before := f.known
 	if before == nil {
-		before = f.names
+		before = nameSet(f.names)
 	}
-	f.known = []string{}
+	f.known = map[string]bool{}
 	for _, app := range list.Items {
 		f.appear(ctx, &app)
 	}
-	for _, n := range before {
-		if !slices.Contains(f.known, n) {
+	for _, n := range slices.Sorted(maps.Keys(before)) {
+		if !f.known[n] {
 			f.send(ctx, change{name: n})
 		}
 	}
@@ -172,7 +189,7 @@ func (f *follower) event(ctx context.Context, ev watch.Event) error {
 	case watch.Added, watch.Modified:
 		f.appear(ctx, app)
 	case watch.Deleted:
-		f.known = slices.DeleteFunc(f.known, func(n string) bool { return n == app.Name })
+		delete(f.known, app.Name)
 		f.send(ctx, change{name: app.Name})
 	default: // a bookmark has only a version
 	}
@@ -180,18 +197,24 @@ func (f *follower) event(ctx context.Context, ev watch.Event) error {
 }
 
 func (f *follower) appear(ctx context.Context, app *v1alpha1.Application) {
-	if !slices.Contains(f.known, app.Name) {
-		f.known = append(f.known, app.Name)
-	}
+	f.known[app.Name] = true
 	f.send(ctx, change{name: app.Name, app: app})
 }
 
 func (f *follower) send(ctx context.Context, c change) {
-	if c.err == nil && len(f.names) > 0 && !slices.Contains(f.names, c.name) {
+	if c.name != "" && len(f.names) > 0 && !slices.Contains(f.names, c.name) {
 		return
 	}
 	select {
 	case <-ctx.Done():
 	case f.out <- c:
 	}
+}
+
+func nameSet(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
 }

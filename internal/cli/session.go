@@ -2,14 +2,18 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
 )
 
 // session is one command under way: whom it talks to and how it prints.
@@ -97,7 +101,8 @@ func (s *session) named(ctx context.Context, names []string, selector string) ([
 		names = append(names, app.Name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("no application in namespace %q fits the selector %q; %q shows what is there", s.flags.Namespace, selector, s.list())
+		return nil, fmt.Errorf("no application in namespace %q fits the selector %q; %q shows what is there",
+			s.flags.Namespace, selector, s.list())
 	}
 	slices.Sort(names)
 	return names, nil
@@ -106,7 +111,7 @@ func (s *session) named(ctx context.Context, names []string, selector string) ([
 // seconds is a timeout as Argo CD's flags have it. Zero is no limit.
 type seconds uint
 
-func (n seconds) duration() time.Duration { return time.Duration(n) * time.Second } //nolint:gosec // bounded by the flag's check
+func (n seconds) duration() time.Duration { return time.Duration(n) * time.Second }
 
 func (n seconds) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if n == 0 {
@@ -117,4 +122,43 @@ func (n seconds) limit(ctx context.Context) (context.Context, context.CancelFunc
 
 func (s *session) note(format string, args ...any) {
 	fmt.Fprintln(s.env.Err, clean(fmt.Sprintf(format, args...)))
+}
+
+// patch merges a change into an application.
+func (s *session) patch(ctx context.Context, name string, patch map[string]any) (*v1alpha1.Application, error) {
+	b, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the change of application %q: %w", name, err)
+	}
+	app, err := s.hub.PatchApplication(ctx, name, b)
+	if err != nil {
+		return nil, s.explain(name, err)
+	}
+	return app, nil
+}
+
+// maxConflicts is how often a write is tried against a controller that writes
+// at the same time.
+const maxConflicts = 5
+
+// editor says what to change of an application; nil is nothing.
+type editor func(*v1alpha1.Application) (map[string]any, error)
+
+// change reads an application and patches it, again and again while others are
+// faster.
+func (s *session) change(ctx context.Context, name string, edit editor) (*v1alpha1.Application, error) {
+	for attempt := 1; ; attempt++ {
+		app, err := s.hub.Application(ctx, name)
+		if err != nil {
+			return nil, s.explain(name, err)
+		}
+		patch, err := edit(app)
+		if err != nil || patch == nil {
+			return app, err
+		}
+		app, err = s.patch(ctx, name, patch)
+		if err == nil || !apierrors.IsConflict(err) || attempt == maxConflicts {
+			return app, err
+		}
+	}
 }

@@ -96,7 +96,8 @@ func newAddress(forGit, shown, identity, login string) address {
 }
 
 func refused(raw, why string) error {
-	return fault.Terminalf("RepositoryRefused", "the repository URL %q %s; use https://, http://, ssh:// or user@host:path", redact(raw), why)
+	return fault.Terminalf("RepositoryRefused", "the repository URL %q %s; use https://, http://, ssh:// or user@host:path",
+		redact(raw), why)
 }
 
 var userinfo = regexp.MustCompile(`://[^/\s'"]*@`)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,13 +73,13 @@ func newProgram(o Options, home string) (program, error) {
 
 // environment is complete: a login goes here, because other users of the machine cannot read it.
 func (p program) environment(dir string, to address) []string {
-	env := append([]string(nil), p.env...)
+	env := slices.Clone(p.env)
 	if dir != "" {
 		env = append(env, "GIT_DIR="+dir)
 	}
 	config := settings
 	if to.login != "" {
-		config = append(config[:len(config):len(config)], [2]string{"http." + to.url + ".extraHeader", "Authorization: " + to.login})
+		config = append(slices.Clip(config), [2]string{"http." + to.url + ".extraHeader", "Authorization: " + to.login})
 	}
 	for i, pair := range config {
 		n := strconv.Itoa(i)

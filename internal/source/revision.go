@@ -23,7 +23,8 @@ func isShortSHA(text string) bool { return shortSHA.MatchString(text) }
 // checkRevision refuses what cannot be the name of anything, before anybody is asked.
 func checkRevision(at address, revision string) error {
 	if strings.HasPrefix(revision, "-") {
-		return fault.Terminalf("RevisionRefused", "the revision %q of %s begins with '-'; name a branch, a tag or a SHA", revision, at.shown)
+		return fault.Terminalf("RevisionRefused", "the revision %q of %s begins with '-'; name a branch, a tag or a SHA",
+			revision, at.shown)
 	}
 	if strings.ContainsAny(revision, "*^~<>") || versionRange.MatchString(revision) {
 		return fault.Terminalf("VersionRangeUnsupported", "the revision %q of %s looks like a range of versions, which is not "+
@@ -31,7 +32,8 @@ func checkRevision(at address, revision string) error {
 	}
 	malformed := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`:?[\`, r) }
 	if strings.ContainsFunc(revision, malformed) || strings.Contains(revision, "..") || strings.Contains(revision, "@{") {
-		return fault.Terminalf("RevisionRefused", "the revision %q of %s cannot be the name of a branch or tag; correct it", revision, at.shown)
+		return fault.Terminalf("RevisionRefused", "the revision %q of %s cannot be the name of a branch or tag; correct it",
+			revision, at.shown)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	// Dir is a folder that the Store has for itself; it may be lost at any time, at the cost of fetching again.
 	Dir string
-	// Git is the git program, "git" by default; 2.36 or later.
+	// Git is the git program, "git" by default; 2.31 or later.
 	Git string
 	// Env has further variables for git, such as HTTPS_PROXY=… or GIT_SSL_CAINFO=…; nothing else is inherited.
 	Env []string
@@ -45,6 +45,7 @@ type Store struct {
 	git       program
 	dir       string
 	maxFile   int64
+	maxPacks  int
 	allowFile bool
 	now       func() time.Time
 	lock      *os.File
@@ -54,17 +55,18 @@ type Store struct {
 
 	lsRemotes, fetches atomic.Int64
 
-	mu    sync.Mutex
-	shut  bool
-	repos map[string]*repository
+	mu      sync.Mutex
+	shut    bool
+	repos   map[string]*repository // by URL as it is written
+	writing map[string]*sync.Mutex // by folder
 }
 
-// repository is one bare repository. Its mutex is held by the one fetch that may write to it.
+// repository is a URL and its bare repository, which other spellings of the URL share.
 type repository struct {
-	at    address
-	dir   string
-	mu    sync.Mutex
-	heads remote
+	at      address
+	dir     string
+	writing *sync.Mutex // held by the one fetch that may write to dir
+	heads   remote
 }
 
 // New opens the store in o.Dir, which no other process may have open, and removes what an interrupted fetch left there.
@@ -97,8 +99,8 @@ func New(o Options) (*Store, error) {
 		return nil, err
 	}
 	return &Store{
-		git: git, dir: dir, maxFile: o.MaxFile, allowFile: o.AllowFile, now: o.Now, lock: lock,
-		closed: make(chan struct{}), repos: map[string]*repository{},
+		git: git, dir: dir, maxFile: o.MaxFile, maxPacks: 50, allowFile: o.AllowFile, now: o.Now, lock: lock,
+		closed: make(chan struct{}), repos: map[string]*repository{}, writing: map[string]*sync.Mutex{},
 	}, nil
 }
 
@@ -210,7 +212,10 @@ func (s *Store) Describe(ctx context.Context, repoURL, commit string) (author st
 	doing := fmt.Sprintf("describing commit %s of %s", commit, repo.at.shown)
 	out, err := s.git.run(ctx, call{
 		doing: doing, dir: repo.dir, limit: 1 << 20,
-		args: []string{"show", "--no-patch", "--no-color", "--no-notes", "--format=%an <%ae>%x00%aI%x00%B", "--end-of-options", commit + "^{commit}"},
+		args: []string{
+			"show", "--no-patch", "--no-color", "--no-notes", "--format=%an <%ae>%x00%aI%x00%B",
+			"--end-of-options", commit + "^{commit}",
+		},
 	})
 	if err != nil {
 		return "", time.Time{}, "", err
@@ -233,11 +238,14 @@ func (s *Store) repository(repoURL string) (*repository, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	repo, ok := s.repos[at.key+at.url]
-	if !ok {
-		repo = &repository{at: at, dir: filepath.Join(s.dir, "repos", at.key)}
-		s.repos[at.key+at.url] = repo
+	if repo, ok := s.repos[repoURL]; ok {
+		return repo, nil
 	}
+	if s.writing[at.key] == nil {
+		s.writing[at.key] = &sync.Mutex{}
+	}
+	repo := &repository{at: at, dir: filepath.Join(s.dir, "repos", at.key), writing: s.writing[at.key]}
+	s.repos[repoURL] = repo
 	return repo, nil
 }
 

@@ -39,6 +39,19 @@ func (p *Plane) AuditLog() string { return filepath.Join(p.dir, "audit.log") }
 // CACert returns the path of the authority's certificate.
 func (p *Plane) CACert() string { return p.pki.file("ca.crt") }
 
+// PIDs returns the process of each component that runs, by its name.
+func (p *Plane) PIDs() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pids := map[string]int{}
+	for _, part := range p.parts {
+		if part.alive() {
+			pids[part.Name] = part.PID
+		}
+	}
+	return pids
+}
+
 // ClientCert makes a client certificate for any user and groups.
 func (p *Plane) ClientCert(user string, groups ...string) (certPEM, keyPEM []byte, err error) {
 	return p.pki.issue(subject{user: user, groups: groups})

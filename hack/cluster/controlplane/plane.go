@@ -123,13 +123,7 @@ func (p *Plane) prepareAndStart(ctx context.Context) error {
 	if p.pki, err = openAuthority(filepath.Join(p.dir, "pki")); err != nil {
 		return err
 	}
-	if err := p.startWithFreePorts(ctx); err != nil {
-		return err
-	}
-	if !p.opts.Detach {
-		return nil
-	}
-	return p.writeRecord()
+	return p.startWithFreePorts(ctx)
 }
 
 // startWithFreePorts tries again with other ports when another process took one between the asking and the using.
@@ -200,6 +194,9 @@ func (p *Plane) run(ctx context.Context, name string, args []string, check func(
 	p.mu.Lock()
 	p.parts = append(p.parts, part)
 	p.mu.Unlock()
+	if err := p.keepRecord(); err != nil {
+		return err
+	}
 	if check == nil {
 		return nil
 	}
@@ -266,6 +263,9 @@ func (p *Plane) Resume(ctx context.Context, name string) error {
 		return fmt.Errorf("resuming %s of %q: it is running", name, p.name)
 	}
 	if err := part.start(p.spawn, p.dir, p.opts.Detach); err != nil {
+		return err
+	}
+	if err := p.keepRecord(); err != nil {
 		return err
 	}
 	checks := map[string]func(context.Context) error{Etcd: p.etcdHealthy(), APIServer: p.apiServerReady}

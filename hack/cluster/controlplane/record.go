@@ -152,7 +152,12 @@ func Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-func (p *Plane) writeRecord() error {
+// keepRecord writes the record of a detached cluster, with every component that is started: if this process is
+// killed in the middle of a start, Remove still finds what it has started.
+func (p *Plane) keepRecord() error {
+	if !p.opts.Detach {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	record := Record{

@@ -44,11 +44,6 @@ func (p *Plane) resumeEtcd(ctx context.Context) error {
 	if err := p.Resume(ctx, Etcd); err != nil {
 		return err
 	}
-	if p.opts.Detach {
-		if err := p.writeRecord(); err != nil {
-			return err
-		}
-	}
 	return p.await(ctx, p.apiServerReady)
 }
 

@@ -69,6 +69,9 @@ type Step struct {
 // step, and when none is left the answer is wait, done or fail.
 func Next(p Plan, progress Progress, seen map[object.Key]Observation) Step {
 	items := selected(p.Items, progress.Only)
+	if s, ok := denied(items); ok {
+		return s
+	}
 	for len(items) > 0 {
 		n := waveEnd(items)
 		wave, rest := items[:n], items[n:]
@@ -94,8 +97,6 @@ func Settle(it Item, progress Progress) (Outcome, bool) {
 	switch {
 	case it.Action == Unchanged:
 		return Outcome{Code: CodeSynced, Message: lower(it.Key) + " unchanged"}, true
-	case it.Action == Deny:
-		return Outcome{Code: CodeFailed, Message: it.Reason}, true
 	case it.Action == Skip && it.Prunable:
 		return Outcome{Code: CodePruneSkipped, Message: it.Reason}, true
 	case it.Action == Prune && !progress.Prune:
@@ -125,6 +126,21 @@ func selected(items []Item, only []object.Key) []Item {
 		}
 	}
 	return out
+}
+
+// denied stops a sync before its first write when the project forbids any
+// part of it.
+func denied(items []Item) (Step, bool) {
+	var reasons []string
+	for _, it := range items {
+		if it.Action == Deny {
+			reasons = append(reasons, it.Reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return Step{}, false
+	}
+	return Step{Do: DoFail, Message: "one or more synchronization tasks are not valid: " + list(reasons)}, true
 }
 
 func waveEnd(items []Item) int {

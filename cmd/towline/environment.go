@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/user"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/cli"
+	"github.com/towline-cd/towline/internal/cluster"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/internal/render"
+)
+
+// environment is what the commands know of this process.
+func environment() *cli.Env {
+	e := &cli.Env{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InIsTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Getenv:        os.Getenv,
+		Now:           time.Now,
+		Hub: func(_ context.Context, f cli.Flags) (cli.Hub, error) {
+			return hubClient(f)
+		},
+		Planner: newPlanner,
+	}
+	if w, h, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
+		e.Width, e.Height = w, h
+	}
+	if u, err := user.Current(); err == nil {
+		e.User = u.Username
+	}
+	return e
+}
+
+func hubClient(f cli.Flags) (*hub.Client, error) {
+	config, err := restConfig(f.Kubeconfig, f.Context)
+	if err != nil {
+		return nil, err
+	}
+	return hub.New(config, f.Namespace)
+}
+
+// planner is the controller's own engine, over single reads in place of an
+// index, and without a way to write.
+type planner struct {
+	client  *hub.Client
+	cluster *cluster.Cluster
+	data    string
+}
+
+func newPlanner(_ context.Context, f cli.Flags) (cli.Planner, error) {
+	config, err := restConfig(f.Kubeconfig, f.Context)
+	if err != nil {
+		return nil, err
+	}
+	client, err := hub.New(config, f.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cluster.New(config, func(cluster.Change) {})
+	if err != nil {
+		return nil, err
+	}
+	return &planner{client: client, cluster: c}, nil
+}
+
+// Plan says what a sync would do.
+func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision string) (plan.Plan, string, error) {
+	managed := make([]object.Key, 0, len(app.Status.Resources))
+	for _, r := range app.Status.Resources {
+		managed = append(managed, object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+	}
+	live, err := p.cluster.Snapshot(ctx, managed)
+	if err != nil {
+		return plan.Plan{}, "", err
+	}
+	sources, err := sourceStore(p.data)
+	if err != nil {
+		return plan.Plan{}, "", err
+	}
+	e := engine.New(engine.Options{
+		Namespace: p.client.Namespace(),
+		Hub:       p.client,
+		Sources:   sources,
+		Renderer:  render.Directory{},
+		Clusters:  single{live},
+		Settings:  func() engine.Settings { return engine.Settings{} },
+		Now:       time.Now,
+	})
+	result, at, err := e.Plan(ctx, app, revision)
+	return result, at, errors.Join(err, live.Err())
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NewApp makes the command "app" with everything below it.
+func NewApp(env *Env) *cobra.Command {
+	g := &global{}
+	cmd := &cobra.Command{
+		Use:   "app",
+		Short: "See, sync and delete applications",
+		Long: "See, sync and delete applications.\n\n" +
+			"The commands talk to the cluster that the applications are declared in, with your kubeconfig.\n" +
+			"Exit codes: 0 done, 1 a diff found differences, 2 wrong usage, 4 not authorised, 20 anything else.",
+		Aliases:       []string{"application", "apps"},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// As far apart as a slip of the finger.
+		SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknown(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.SetIn(env.In)
+	cmd.SetOut(env.Out)
+	cmd.SetErr(env.Err)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; %q shows the flags", err, cmd.CommandPath()+" --help")
+	})
+	g.register(cmd, env)
+	for _, sub := range []*cobra.Command{
+		newList(env, g), newGet(env, g), newDiff(env, g), newSync(env, g), newWait(env, g), newDelete(env, g),
+	} {
+		sub.SilenceErrors, sub.SilenceUsage = true, true
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+func unknown(cmd *cobra.Command, name string) error {
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		return usagef("%q has no command %q; did you mean %s?", cmd.CommandPath(), name, quoted(near, " or "))
+	}
+	return usagef("%q has no command %q; %q shows them", cmd.CommandPath(), name, cmd.CommandPath()+" --help")
+}
+
+// completeTimeout is as long as somebody at a prompt waits for a list.
+const completeTimeout = 3 * time.Second
+
+// complete offers the names of applications to the shell. What goes wrong
+// there only means that nothing is offered.
+func (g *global) complete(env *Env, many bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 && !many {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+		defer cancel()
+		s, _, err := g.connect(ctx, env, nil)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list, err := s.hub.Applications(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var out []cobra.Completion
+		for _, app := range list.Items {
+			if strings.HasPrefix(app.Name, prefix) && !slices.Contains(args, app.Name) {
+				about := orNothing(string(app.Status.Sync.Status)) + ", " + orNothing(string(app.Status.Health.Status))
+				out = append(out, cobra.CompletionWithDesc(app.Name, about))
+			}
+		}
+		slices.Sort(out)
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}

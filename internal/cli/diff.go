@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
+)
+
+type diffing struct {
+	*session
+	output   output
+	refresh  refreshing
+	revision string
+	exitCode bool
+}
+
+func newDiff(env *Env, g *global) *cobra.Command {
+	c := &diffing{}
+	cmd := &cobra.Command{
+		Use:   "diff NAME",
+		Short: "Show what a sync would change",
+		Long: "Show what a sync would change, field by field, as the API server itself says.\n\n" +
+			"The exit code is 1 if there is a difference, 0 if there is none, and 20 if that could not be told.",
+		Example: "  towline app diff shop --revision feature-x",
+		Args:    exactlyOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.output.check(); err != nil {
+				return err
+			}
+			s, names, err := g.connect(cmd.Context(), env, args)
+			if err != nil {
+				return err
+			}
+			c.session = s
+			return c.run(cmd.Context(), names[0])
+		},
+		ValidArgsFunction: g.complete(env, false),
+	}
+	c.output.register(cmd, outputJSON, outputYAML)
+	c.refresh.register(cmd)
+	cmd.Flags().StringVar(&c.revision, "revision", "",
+		"compare with this branch, tag, commit or version (default: that of the application)")
+	cmd.Flags().BoolVar(&c.exitCode, "exit-code", true, "exit with 1 if there is a difference")
+	return cmd
+}
+
+func (c *diffing) run(ctx context.Context, name string) error {
+	if err := c.refresh.run(ctx, c.session, name); err != nil {
+		return err
+	}
+	app, err := c.hub.Application(ctx, name)
+	if err != nil {
+		return c.explain(name, err)
+	}
+	planner, err := c.env.Planner(ctx, c.flags)
+	if err != nil {
+		return fmt.Errorf("preparing to compare application %q: %w", name, err)
+	}
+	p, revision, err := planner.Plan(ctx, app, c.revision)
+	if err != nil {
+		return fmt.Errorf("comparing application %q: %w", name, err)
+	}
+	if err := c.print(name, revision, p); err != nil {
+		return err
+	}
+	return c.verdict(name, p)
+}
+
+// verdict is the exit code. A known difference is one whatever else is not
+// known, and what is not known is never "no difference".
+func (c *diffing) verdict(name string, p plan.Plan) error {
+	switch {
+	case differs(p) && c.exitCode:
+		return ErrDifferent
+	case differs(p):
+		return nil
+	case p.Status() == plan.Unknown || finding.Blocking(p.Findings):
+		return fmt.Errorf("comparing application %q: not all of it could be compared, the reasons are above", name)
+	}
+	return nil
+}
+
+func differs(p plan.Plan) bool {
+	for _, it := range p.Items {
+		if it.Aside && it.Action == plan.Create {
+			return true
+		}
+	}
+	return p.Status() == plan.OutOfSync
+}
+
+func (c *diffing) print(name, revision string, p plan.Plan) error {
+	if c.output.structured() {
+		return c.output.encode(c.env.Out, document(name, revision, p))
+	}
+	for _, f := range p.Findings {
+		text := clean(f.Message)
+		word, colour := "warning:", yellow
+		if f.Severity == finding.Error {
+			word, colour = "error:", red
+		}
+		fmt.Fprintf(c.env.Err, "%s %s\n", c.err.paint(colour, word), text)
+	}
+	d := delta{plan: p, revision: revision, palette: c.out}
+	return d.write(c.env.Out)
+}
+
+// The shape of the structured output.
+type (
+	diffDocument struct {
+		Application string         `json:"application"`
+		Revision    string         `json:"revision"`
+		Status      plan.Sync      `json:"status"`
+		Summary     map[string]int `json:"summary"`
+		Objects     []diffObject   `json:"objects"`
+		Findings    []diffFinding  `json:"findings"`
+	}
+	diffKey struct {
+		Group     string `json:"group"`
+		Kind      string `json:"kind"`
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	}
+	diffObject struct {
+		diffKey
+		Version string       `json:"version"`
+		Action  plan.Action  `json:"action"`
+		Sync    plan.Sync    `json:"sync,omitempty"`
+		Phase   plan.Phase   `json:"phase,omitempty"`
+		Wave    int          `json:"wave"`
+		Reason  string       `json:"reason,omitempty"`
+		Changes []diffChange `json:"changes,omitempty"`
+	}
+	diffChange struct {
+		Path    string `json:"path"`
+		Live    any    `json:"live,omitempty"`
+		Desired any    `json:"desired,omitempty"`
+	}
+	diffFinding struct {
+		Reason   finding.Reason   `json:"reason"`
+		Severity finding.Severity `json:"severity"`
+		Message  string           `json:"message"`
+		Object   *diffKey         `json:"object,omitempty"`
+	}
+)
+
+func document(name, revision string, p plan.Plan) diffDocument {
+	d := diffDocument{
+		Application: name, Revision: revision, Status: p.Status(),
+		Summary: map[string]int{}, Objects: []diffObject{}, Findings: []diffFinding{},
+	}
+	for _, it := range p.Items {
+		d.Summary[string(it.Action)]++
+		if it.Action == plan.Unchanged {
+			continue
+		}
+		d.Objects = append(d.Objects, diffObject{
+			diffKey: diffKey(it.Key), Version: it.Version, Action: it.Action, Sync: it.Sync,
+			Phase: it.Phase, Wave: it.Wave, Reason: it.Reason, Changes: changes(it.Verdict.Changes),
+		})
+	}
+	for _, f := range p.Findings {
+		out := diffFinding{Reason: f.Reason, Severity: f.Severity, Message: f.Message}
+		if f.Key != (object.Key{}) {
+			out.Object = new(diffKey(f.Key))
+		}
+		d.Findings = append(d.Findings, out)
+	}
+	return d
+}
+
+func changes(in []diff.Change) []diffChange {
+	var out []diffChange
+	for _, c := range in {
+		out = append(out, diffChange(c))
+	}
+	return out
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+type getting struct {
+	*session
+	output  output
+	refresh refreshing
+	watch   bool
+}
+
+func newGet(env *Env, g *global) *cobra.Command {
+	c := &getting{}
+	cmd := &cobra.Command{
+		Use:     "get NAME",
+		Short:   "Show an application and its objects",
+		Example: "  towline app get shop --refresh\n  towline app get shop -o json",
+		Args:    exactlyOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.output.check(); err != nil {
+				return err
+			}
+			s, names, err := g.connect(cmd.Context(), env, args)
+			if err != nil {
+				return err
+			}
+			c.session = s
+			return c.run(cmd.Context(), names[0])
+		},
+		ValidArgsFunction: g.complete(env, false),
+	}
+	c.output.register(cmd, outputJSON, outputYAML, outputWide, outputName, outputTree)
+	c.refresh.register(cmd)
+	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "keep printing whenever something changes")
+	return cmd
+}
+
+func (c *getting) run(ctx context.Context, name string) error {
+	if err := c.refresh.run(ctx, c.session, name); err != nil {
+		return err
+	}
+	if c.watch {
+		return c.stream(ctx, name)
+	}
+	app, err := c.hub.Application(ctx, name)
+	if err != nil {
+		return c.explain(name, err)
+	}
+	return c.print(c.env.Out, app)
+}
+
+func (c *getting) print(w io.Writer, app *v1alpha1.Application) error {
+	switch {
+	case c.output.structured() && c.watch:
+		return c.output.stream(w, exportable(app))
+	case c.output.structured():
+		return c.output.encode(w, exportable(app))
+	case c.output.form == outputName:
+		fmt.Fprintln(w, qualified(app))
+		return nil
+	}
+	v := view{app: app, now: c.env.Now(), palette: c.out, wide: c.output.form == outputWide}
+	return v.write(w)
+}
+
+// stream shows the application anew whenever its picture changes: in place on
+// a terminal, one after the other elsewhere.
+func (c *getting) stream(ctx context.Context, name string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changes := c.follow(ctx, []string{name})
+	var before []byte
+	for {
+		ch, err := c.next(ctx, changes, nil)
+		if ctx.Err() != nil {
+			return nil // the user has seen enough
+		}
+		if err != nil {
+			return err
+		}
+		if ch.notice != "" {
+			c.note("%s", ch.notice)
+			continue
+		}
+		if ch.app == nil && before == nil {
+			return fmt.Errorf("application %q not found in namespace %q; %q shows what is there", name, c.flags.Namespace, c.list())
+		}
+		if ch.app == nil {
+			c.note("application %q is gone", name)
+			return nil
+		}
+		var b bytes.Buffer
+		if err := c.print(&b, ch.app); err != nil {
+			return err
+		}
+		if !bytes.Equal(b.Bytes(), before) {
+			c.show(b.Bytes(), before == nil)
+		}
+		before = b.Bytes()
+	}
+}
+
+func (c *getting) show(picture []byte, first bool) {
+	human := !c.output.structured() && c.output.form != outputName
+	switch {
+	case human && c.env.OutIsTerminal:
+		fmt.Fprint(c.env.Out, clearScreen)
+	case human && !first:
+		fmt.Fprintln(c.env.Out)
+	}
+	_, _ = c.env.Out.Write(picture)
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+// goal is what somebody waits for.
+type goal struct {
+	sync, health, operation, suspended, degraded, deleted bool
+}
+
+func (g *goal) check() error {
+	if g.deleted && (g.sync || g.health || g.operation || g.suspended || g.degraded) {
+		return usagef("--delete waits for an application to be gone, and then there is nothing else to wait for")
+	}
+	return nil
+}
+
+// standard is the goal of somebody who named none.
+func (g *goal) standard() {
+	if *g == (goal{}) {
+		*g = goal{sync: true, health: true, operation: true}
+	}
+}
+
+// lacks says in words what an application is short of; nil is a gone one.
+func (g *goal) lacks(app *v1alpha1.Application) []string {
+	if g.deleted {
+		if app == nil {
+			return nil
+		}
+		return []string{"its deletion"}
+	}
+	var out []string
+	if why := syncLack(app); g.sync && why != "" {
+		out = append(out, why)
+	}
+	if codes := g.healthCodes(); len(codes) > 0 && !slices.Contains(codes, app.Status.Health.Status) {
+		is := explained(orNothing(clean(string(app.Status.Health.Status))), app.Status.Health.Message)
+		out = append(out, "health "+names(codes)+" (is "+is+")")
+	}
+	if g.operation && busy(app) {
+		out = append(out, operationLack(app))
+	}
+	return out
+}
+
+func (g *goal) healthCodes() []v1alpha1.HealthStatusCode {
+	var out []v1alpha1.HealthStatusCode
+	if g.health {
+		out = append(out, v1alpha1.HealthStatusHealthy)
+	}
+	if g.suspended {
+		out = append(out, v1alpha1.HealthStatusSuspended)
+	}
+	if g.degraded {
+		out = append(out, v1alpha1.HealthStatusDegraded)
+	}
+	return out
+}
+
+func names(codes []v1alpha1.HealthStatusCode) string {
+	out := make([]string, len(codes))
+	for i, c := range codes {
+		out[i] = string(c)
+	}
+	return strings.Join(out, " or ")
+}
+
+// syncLack takes a verdict only for what it was made of: one on an earlier
+// spec, or from before a refresh that somebody asked for, proves nothing.
+func syncLack(app *v1alpha1.Application) string {
+	status := app.Status.Sync
+	switch {
+	case status.Status != v1alpha1.SyncStatusCodeSynced:
+		return "sync status Synced (is " + orNothing(clean(string(status.Status))) + ")"
+	case app.Annotations[v1alpha1.AnnotationRefresh] != "":
+		return "the refresh that was asked for"
+	case stale(app):
+		return "a comparison of the present spec"
+	}
+	return ""
+}
+
+func stale(app *v1alpha1.Application) bool {
+	to := app.Status.Sync.ComparedTo
+	if app.Spec.SourceHydrator != nil || equality.Semantic.DeepEqual(to, v1alpha1.ComparedTo{}) {
+		return false
+	}
+	compared := to.Sources
+	if len(compared) == 0 {
+		compared = v1alpha1.ApplicationSources{to.Source}
+	}
+	return !equality.Semantic.DeepEqual(compared, app.Sources()) ||
+		!equality.Semantic.DeepEqual(to.Destination, app.Spec.Destination)
+}
+
+func operationLack(app *v1alpha1.Application) string {
+	if o := app.Status.OperationState; o != nil && !o.Phase.Completed() {
+		return "the end of the operation (" + explained(string(o.Phase), o.Message) + ")"
+	}
+	return "the operation to begin and end"
+}

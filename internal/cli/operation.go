@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+// request is a sync as the user typed it.
+type request struct {
+	revision  string
+	prune     bool
+	dryRun    bool
+	force     bool
+	resources []string
+}
+
+// refuse says why an application cannot be synced now.
+func (s *session) refuse(app *v1alpha1.Application, r request) error {
+	name := app.Name
+	switch {
+	case !app.DeletionTimestamp.IsZero():
+		return fmt.Errorf("syncing application %q: it is being deleted", name)
+	case busy(app):
+		return fmt.Errorf("syncing application %q: another operation is already in progress%s; wait for it with %q",
+			name, s.running(app), "towline app wait "+name+" --operation")
+	case r.revision == "" || r.dryRun:
+		return nil
+	case len(app.Spec.Sources) > 0:
+		return fmt.Errorf("syncing application %q: it has several sources, so that --revision %q is not clear", name, r.revision)
+	case app.Spec.SyncPolicy.AutomatedEnabled() && app.Spec.Source != nil && r.revision != target(*app.Spec.Source):
+		return fmt.Errorf("syncing application %q to %q: it syncs itself to %q and would undo that; turn the automated sync off, "+
+			"or change its targetRevision", name, r.revision, target(*app.Spec.Source))
+	}
+	return nil
+}
+
+// running says who is in the way, and since when.
+func (s *session) running(app *v1alpha1.Application) string {
+	if o := app.Status.OperationState; o != nil && !o.Phase.Completed() {
+		since := duration.HumanDuration(max(s.env.Now().Sub(o.StartedAt.Time), 0))
+		return fmt.Sprintf(" (%s for %s, by %s)", o.Phase, since, initiator(o.Operation.InitiatedBy))
+	}
+	return fmt.Sprintf(" (asked for by %s, not begun yet)", initiator(app.Operation.InitiatedBy))
+}
+
+// patch is what starts the operation. It is bound to the version that was
+// looked at, so that of two people only one succeeds, and it takes the state of
+// the operation before away, so that what comes is known to be ours. A status
+// that is not there yet is left alone.
+func (r request) patch(app *v1alpha1.Application, user string) (map[string]any, error) {
+	op, err := r.operation(app, user)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{
+		"metadata":  map[string]any{"resourceVersion": app.ResourceVersion},
+		"operation": op,
+	}
+	if app.Status.OperationState != nil {
+		out["status"] = map[string]any{"operationState": nil}
+	}
+	return out, nil
+}
+
+func (r request) operation(app *v1alpha1.Application, user string) (*v1alpha1.Operation, error) {
+	resources, err := r.selection(app)
+	if err != nil {
+		return nil, err
+	}
+	op := &v1alpha1.Operation{
+		Sync: &v1alpha1.SyncOperation{
+			Revision: r.revision, Prune: r.prune, DryRun: r.dryRun, Resources: resources,
+		},
+		InitiatedBy: v1alpha1.OperationInitiator{Username: user},
+	}
+	if r.force {
+		op.Sync.SyncStrategy = &v1alpha1.SyncStrategy{
+			Hook: &v1alpha1.SyncStrategyHook{SyncStrategyApply: v1alpha1.SyncStrategyApply{Force: true}},
+		}
+	}
+	// The options of an operation replace those of the policy, so they go along.
+	if p := app.Spec.SyncPolicy; p != nil {
+		op.Sync.SyncOptions = p.SyncOptions
+		if p.Retry != nil {
+			op.Retry = *p.Retry
+		}
+	}
+	return op, nil
+}
+
+// pattern is one --resource: G:K:[NS/]N, where * fits anything and a leading !
+// leaves out.
+type pattern struct {
+	group, kind, namespace, name string
+	exclude                      bool
+}
+
+func parsePattern(s string) (pattern, error) {
+	rest, exclude := strings.CutPrefix(s, "!")
+	parts := strings.Split(rest, ":")
+	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+		return pattern{}, usagef("--resource %q is not of the form GROUP:KIND:[NAMESPACE/]NAME, "+
+			"as in apps:Deployment:web or :Service:web", s)
+	}
+	p := pattern{group: parts[0], kind: parts[1], name: parts[2], exclude: exclude}
+	if namespace, name, ok := strings.Cut(parts[2], "/"); ok {
+		p.namespace, p.name = namespace, name
+	}
+	return p, nil
+}
+
+func (p pattern) exact() bool {
+	return !p.exclude && !slices.Contains([]string{p.group, p.kind, p.namespace, p.name}, "*")
+}
+
+func (p pattern) fits(r v1alpha1.ResourceStatus) bool {
+	fit := func(want, have string) bool { return want == "*" || want == have }
+	return fit(p.group, r.Group) && fit(p.kind, r.Kind) && fit(p.name, r.Name) &&
+		(p.namespace == "" || fit(p.namespace, r.Namespace))
+}
+
+// selection are the objects to sync. Patterns are settled against what the
+// application is known to have: the operation itself knows no patterns.
+func (r request) selection(app *v1alpha1.Application) ([]v1alpha1.SyncOperationResource, error) {
+	var in, out []pattern
+	exact := true
+	for _, s := range r.resources {
+		p, err := parsePattern(s)
+		if err != nil {
+			return nil, err
+		}
+		exact = exact && p.exact()
+		if p.exclude {
+			out = append(out, p)
+			continue
+		}
+		in = append(in, p)
+	}
+	var chosen []v1alpha1.SyncOperationResource
+	if exact {
+		for _, p := range in {
+			chosen = append(chosen, v1alpha1.SyncOperationResource{Group: p.group, Kind: p.kind, Namespace: p.namespace, Name: p.name})
+		}
+		return chosen, nil
+	}
+	for _, res := range app.Status.Resources {
+		fits := func(p pattern) bool { return p.fits(res) }
+		if res.Hook || len(in) > 0 && !slices.ContainsFunc(in, fits) || slices.ContainsFunc(out, fits) {
+			continue
+		}
+		chosen = append(chosen, v1alpha1.SyncOperationResource{Group: res.Group, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("syncing application %q: none of its objects fits --resource %s; %q shows them",
+			app.Name, strings.Join(r.resources, " "), "towline app get "+app.Name)
+	}
+	return chosen, nil
+}

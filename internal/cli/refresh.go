@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+// refreshing asks the controller for a new comparison and waits for it.
+type refreshing struct {
+	normal, hard bool
+	timeout      uint
+}
+
+// refreshTimeout is long enough for a big render; a missing controller is told
+// before the user has lost patience.
+const refreshTimeout = 120
+
+func (r *refreshing) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.normal, "refresh", false, "compare anew first, and wait for it")
+	cmd.Flags().BoolVar(&r.hard, "hard-refresh", false, "render and compare anew first, and wait for it")
+	cmd.Flags().UintVar(&r.timeout, "timeout", refreshTimeout, "how many seconds to wait for the refresh; 0 is no limit")
+}
+
+func (r *refreshing) run(ctx context.Context, s *session, name string) error {
+	kind := v1alpha1.RefreshTypeNormal
+	switch {
+	case r.hard:
+		kind = v1alpha1.RefreshTypeHard
+	case !r.normal:
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{
+		"annotations": map[string]string{v1alpha1.AnnotationRefresh: string(kind)},
+	}}
+	if _, err := s.patch(ctx, name, patch); err != nil {
+		return err
+	}
+	ctx, cancel := seconds(r.timeout).limit(ctx)
+	defer cancel()
+	err := s.refreshed(ctx, name)
+	if errors.Is(err, errTimeout) {
+		return fmt.Errorf("refreshing application %q: no answer within %d seconds; is the controller of namespace %q running?",
+			name, r.timeout, s.flags.Namespace)
+	}
+	return err
+}
+
+// refreshed waits until the controller took the annotation away.
+func (s *session) refreshed(ctx context.Context, name string) error {
+	changes := s.follow(ctx, []string{name})
+	for {
+		c, err := s.next(ctx, changes, nil)
+		if err != nil {
+			return fmt.Errorf("refreshing application %q: %w", name, err)
+		}
+		if c.notice != "" {
+			s.note("%s", c.notice)
+			continue
+		}
+		if c.app == nil {
+			return fmt.Errorf("refreshing application %q: it was deleted", name)
+		}
+		if c.app.Annotations[v1alpha1.AnnotationRefresh] == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/cli"
+	"github.com/towline-cd/towline/internal/core/plan"
+)
+
+// today is the only time that the tests know.
+var today = time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
+
+// desk is a terminal with somebody at it.
+type desk struct {
+	hub      cli.Hub
+	plan     plan.Plan
+	planErr  error
+	env      map[string]string
+	in       string
+	atInput  bool
+	outTerm  bool
+	errTerm  bool
+	now      func() time.Time
+	stop     context.Context
+	askedFor cli.Flags
+}
+
+type answer struct {
+	out, err string
+	code     int
+}
+
+// run types a command and reads what comes back.
+func (d *desk) run(t *testing.T, args ...string) answer {
+	t.Helper()
+	var out, errs bytes.Buffer
+	now := d.now
+	if now == nil {
+		now = func() time.Time { return today }
+	}
+	env := &cli.Env{
+		In: strings.NewReader(d.in), Out: &out, Err: &errs,
+		InIsTerminal: d.atInput, OutIsTerminal: d.outTerm, ErrIsTerminal: d.errTerm, Width: 72, Height: 12,
+		Getenv: func(k string) string { return d.env[k] }, Now: now, User: "jane",
+		Hub: func(_ context.Context, f cli.Flags) (cli.Hub, error) {
+			d.askedFor = f
+			if d.hub == nil {
+				return nil, errors.New("there is no cluster")
+			}
+			return d.hub, nil
+		},
+		Planner: func(context.Context, cli.Flags) (cli.Planner, error) { return d, nil },
+	}
+	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(cli.NewApp(env))
+	root.SetArgs(args)
+	root.SetOut(&out)
+	ctx := d.stop
+	if ctx == nil {
+		ctx = t.Context()
+	}
+	err := root.ExecuteContext(ctx)
+	return answer{code: cli.Report(env, err), out: out.String(), err: errs.String()}
+}
+
+// Plan makes the desk a planner.
+func (d *desk) Plan(_ context.Context, _ *v1alpha1.Application, revision string) (plan.Plan, string, error) {
+	if revision == "" {
+		revision = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"
+	}
+	return d.plan, revision, d.planErr
+}
+
+// shop is an application that is well.
+func shop(name string) *v1alpha1.Application {
+	source := v1alpha1.ApplicationSource{RepoURL: "https://git.example.com/shop.git", Path: "deploy", TargetRevision: "main"}
+	destination := v1alpha1.ApplicationDestination{Server: v1alpha1.InClusterServer, Namespace: "shop"}
+	return &v1alpha1.Application{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: "argocd", CreationTimestamp: metav1.NewTime(today.Add(-48 * time.Hour)),
+			Labels: map[string]string{"team": "shop"},
+		},
+		Spec: v1alpha1.ApplicationSpec{Project: "default", Source: &source, Destination: destination},
+		Status: v1alpha1.ApplicationStatus{
+			Sync: v1alpha1.SyncStatus{
+				Status: v1alpha1.SyncStatusCodeSynced, Revision: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
+				ComparedTo: v1alpha1.ComparedTo{Source: source, Destination: destination},
+			},
+			Health: v1alpha1.HealthStatus{Status: v1alpha1.HealthStatusHealthy},
+			Resources: []v1alpha1.ResourceStatus{
+				{Version: "v1", Kind: "Service", Namespace: "shop", Name: "web", Status: v1alpha1.SyncStatusCodeSynced},
+				{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web", Status: v1alpha1.SyncStatusCodeSynced},
+				{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "worker", Status: v1alpha1.SyncStatusCodeSynced},
+			},
+		},
+	}
+}
+
+func wantCode(t *testing.T, a answer, code int) {
+	t.Helper()
+	if a.code != code {
+		t.Errorf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", a.code, code, a.out, a.err)
+	}
+}
+
+func wantText(t *testing.T, where, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%s lacks %q:\n%s", where, p, text)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+type syncing struct {
+	*session
+	request
+	output   output
+	selector string
+	async    bool
+	timeout  uint
+}
+
+func newSync(env *Env, g *global) *cobra.Command {
+	c := &syncing{}
+	cmd := &cobra.Command{
+		Use:   "sync NAME...",
+		Short: "Make the cluster what Git says, and watch it happen",
+		Example: "  towline app sync shop --prune\n" +
+			"  towline app sync shop --resource apps:Deployment:web\n" +
+			"  towline app sync -l team=shop --async",
+		Args: atLeastOne(&c.selector),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.output.check(); err != nil {
+				return err
+			}
+			s, names, err := g.connect(cmd.Context(), env, args)
+			if err != nil {
+				return err
+			}
+			c.session = s
+			names, err = s.named(cmd.Context(), names, c.selector)
+			if err != nil {
+				return err
+			}
+			return c.run(cmd.Context(), names)
+		},
+		ValidArgsFunction: g.complete(env, true),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.revision, "revision", "", "sync to this branch, tag, commit or version (default: that of the application)")
+	f.BoolVar(&c.prune, "prune", false, "also delete what Git no longer has")
+	f.BoolVar(&c.dryRun, "dry-run", false, "change nothing, only say what would be done")
+	f.BoolVar(&c.force, "force", false, "delete and make anew what cannot be updated")
+	f.StringArrayVar(&c.resources, "resource", nil, 
+		"only this object, as GROUP:KIND:[NAMESPACE/]NAME; * fits anything, a leading ! leaves out")
+	f.BoolVar(&c.async, "async", false, "do not wait for the end")
+	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait for the end; 0 is no limit")
+	f.StringVarP(&c.selector, "selector", "l", "", "all applications with these labels")
+	c.output.register(cmd, outputJSON, outputYAML, outputWide)
+	return cmd
+}
+
+func (c *syncing) run(ctx context.Context, names []string) error {
+	// Look at all before the first is started: half of a wish is nobody's.
+	for _, n := range names {
+		app, err := c.hub.Application(ctx, n)
+		if err != nil {
+			return c.explain(n, err)
+		}
+		if err := c.refuse(app, c.request); err != nil {
+			return err
+		}
+		if _, err := c.selection(app); err != nil {
+			return err
+		}
+	}
+	trackers := make([]*tracker, 0, len(names))
+	for _, n := range names {
+		t, err := c.start(ctx, n)
+		if err != nil {
+			return err
+		}
+		trackers = append(trackers, t)
+	}
+	if c.async {
+		for _, n := range names {
+			c.note("asked for a sync of application %q; wait for it with %q", n, "towline app wait "+n+" --operation")
+		}
+		return nil
+	}
+	ended := c.watch(ctx, names, trackers)
+	return errors.Join(c.print(trackers), ended)
+}
+
+// start writes the operation.
+func (c *syncing) start(ctx context.Context, name string) (*tracker, error) {
+	t := &tracker{name: name, user: c.env.user(), begun: c.env.Now()}
+	_, err := c.change(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
+		if err := c.refuse(app, c.request); err != nil {
+			return nil, err
+		}
+		t.before = app.Status.OperationState
+		return c.request.patch(app, t.user)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// redrawEvery keeps the elapsed time on a terminal moving.
+const redrawEvery = time.Second
+
+// watch follows the operations to their ends.
+func (c *syncing) watch(ctx context.Context, names []string, trackers []*tracker) error {
+	ctx, cancel := seconds(c.timeout).limit(ctx)
+	defer cancel()
+	report := c.reporter(trackers)
+	defer report.close()
+	var tick <-chan time.Time
+	if c.env.ErrIsTerminal {
+		t := time.NewTicker(redrawEvery)
+		defer t.Stop()
+		tick = t.C
+	}
+	changes := c.follow(ctx, names)
+	for !allEnded(trackers) {
+		report.update()
+		ch, err := c.next(ctx, changes, tick)
+		if err != nil {
+			return c.stopped(trackers, err)
+		}
+		if ch.notice != "" {
+			report.say(ch.notice)
+		}
+		for _, t := range trackers {
+			if t.name == ch.name {
+				t.see(ch.app)
+			}
+		}
+	}
+	report.update()
+	return c.verdict(trackers)
+}
+
+// stopped says what goes on without us.
+func (c *syncing) stopped(trackers []*tracker, err error) error {
+	var open []string
+	for _, t := range trackers {
+		if !t.ended() {
+			open = append(open, t.name)
+		}
+	}
+	wait := "towline app wait " + strings.Join(open, " ") + " --operation"
+	switch {
+	case errors.Is(err, errTimeout):
+		return fmt.Errorf("syncing application %s: not done after %d seconds; it goes on in the cluster, wait for it with %q",
+			quoted(open, ", "), c.timeout, wait)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("stopped watching the sync of application %s: it goes on in the cluster, wait for it with %q", quoted(open, ", "), wait)
+	}
+	return err
+}
+
+func (c *syncing) verdict(trackers []*tracker) error {
+	var all []error
+	for _, t := range trackers {
+		all = append(all, t.verdict())
+	}
+	return errors.Join(all...)
+}
+
+func quoted(names []string, separator string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(out, separator)
+}
+
+// print writes what each sync did.
+func (c *syncing) print(trackers []*tracker) error {
+	for i, t := range trackers {
+		if t.app == nil || t.state == nil {
+			continue
+		}
+		if c.output.form == outputJSON && len(trackers) > 1 || c.output.form == outputYAML && i > 0 {
+			if err := c.output.stream(c.env.Out, exportable(t.app)); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.output.structured() {
+			if err := c.output.encode(c.env.Out, exportable(t.app)); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(c.env.Out)
+		}
+		r := result{name: t.name, state: t.state, now: c.env.Now(), palette: c.out, wide: c.output.form == outputWide}
+		if err := r.write(c.env.Out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

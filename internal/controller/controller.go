@@ -1,0 +1,153 @@
+// Package controller wakes the engine: it turns changes of applications, of
+// live objects and of repositories into work for one application at a time,
+// the most urgent first. It must not decide what the work is, and no worker
+// ever sleeps: what has to wait goes back to the queue.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/engine"
+)
+
+// Reconciler does the work for one application.
+type Reconciler interface {
+	Reconcile(ctx context.Context, name string) (engine.Result, error)
+}
+
+// Options are what a controller is made of.
+type Options struct {
+	Reconciler Reconciler
+	Resolver   Resolver
+	// Poll says how often repositories are looked at, and the jitter that is
+	// added at random.
+	Poll    func() (every, jitter time.Duration)
+	Workers int
+}
+
+// Controller is the queue of applications and its workers.
+type Controller struct {
+	Options
+	lanes  *lanes
+	queue  workqueue.TypedRateLimitingInterface[string]
+	poller *poller
+	// running is set when the first reading of the hub is behind us.
+	running atomic.Bool
+}
+
+// New makes a controller.
+func New(o Options) *Controller {
+	l := newLanes()
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "applications", Queue: l})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "applications", Queue: queue})
+	c := &Controller{
+		Options: o,
+		lanes:   l,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 2*time.Minute),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "applications", DelayingQueue: delaying}),
+	}
+	c.poller = newPoller(o.Resolver, o.Poll, func(app string) { c.Enqueue(app, Webhook) })
+	return c
+}
+
+// Enqueue asks for a look at an application.
+func (c *Controller) Enqueue(app string, cause Cause) {
+	c.lanes.want(app, cause)
+	c.queue.Add(app)
+}
+
+// ApplicationChanged tells of a change of an application; old is nil when it
+// came, app when it went. The engine's own writes of the status ask for
+// nothing.
+func (c *Controller) ApplicationChanged(old, app *v1alpha1.Application) {
+	c.poller.track(old, app)
+	switch {
+	case app == nil:
+		c.Enqueue(old.Name, Resync)
+	case old == nil && !c.running.Load():
+		c.Enqueue(app.Name, Resync)
+	case old == nil || asks(old, app):
+		c.Enqueue(app.Name, User)
+	}
+}
+
+// asks reports whether a change of an application asks for something.
+func asks(old, app *v1alpha1.Application) bool {
+	return !equality.Semantic.DeepEqual(old.Spec, app.Spec) ||
+		!equality.Semantic.DeepEqual(old.Operation, app.Operation) && app.Operation != nil ||
+		app.Annotations[v1alpha1.AnnotationRefresh] != "" && old.Annotations[v1alpha1.AnnotationRefresh] != app.Annotations[v1alpha1.AnnotationRefresh] ||
+		old.Annotations[v1alpha1.AnnotationSkipReconcile] != app.Annotations[v1alpha1.AnnotationSkipReconcile] ||
+		(old.DeletionTimestamp == nil) != (app.DeletionTimestamp == nil) ||
+		terminating(app) && !terminating(old)
+}
+
+func terminating(app *v1alpha1.Application) bool {
+	s := app.Status.OperationState
+	return s != nil && s.Phase == v1alpha1.OperationTerminating
+}
+
+// Run works until ctx ends. The caches that the engine reads must be complete.
+func (c *Controller) Run(ctx context.Context) {
+	c.running.Store(true)
+	var wg sync.WaitGroup
+	for range c.Workers {
+		wg.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	wg.Go(func() { c.poller.run(ctx) })
+	<-ctx.Done()
+	c.queue.ShutDown()
+	c.poller.stop()
+	wg.Wait()
+}
+
+func (c *Controller) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	result, err := c.reconcile(ctx, name)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && fault.ClassOf(err) != fault.Transient:
+		// Trying again would not help; the event that does will come.
+		c.queue.Forget(name)
+		slog.WarnContext(ctx, "reconciling failed", "app", name, "error", err)
+	case err != nil:
+		slog.WarnContext(ctx, "reconciling failed, trying again", "app", name, "error", err, "tries", c.queue.NumRequeues(name)+1)
+		c.queue.AddRateLimited(name)
+	default:
+		c.queue.Forget(name)
+		if result.After > 0 {
+			c.queue.AddAfter(name, result.After)
+		}
+	}
+	return true
+}
+
+// reconcile is the boundary that a poison application does not cross: the
+// others go on.
+func (c *Controller) reconcile(ctx context.Context, name string) (result engine.Result, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			slog.ErrorContext(ctx, "reconciling panicked", "app", name, "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("reconciling application %q: %v", name, r)
+		}
+	}()
+	return c.Reconciler.Reconcile(ctx, name)
+}

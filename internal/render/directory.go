@@ -1,0 +1,260 @@
+// Package render turns the content of a commit into manifests. It reads the tree that it is given and nothing else: it
+// must have no credentials, no network and no other files.
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
+)
+
+// Directory renders a folder of plain manifests. The zero value has the limits of Argo CD.
+type Directory struct {
+	// MaxBytes bounds the size of all files that are read together, 10 MiB by default.
+	MaxBytes int64
+	// MaxFiles bounds how many files are looked at, 100,000 by default.
+	MaxFiles int
+}
+
+// maxMistakes is how many wrong files are reported together, so that people need not find them one by one.
+const maxMistakes = 5
+
+// Render reads the manifests of the folder that req asks for, in the order of their paths. A folder without manifests
+// gives an empty Result; what that means is not decided here.
+func (d Directory) Render(ctx context.Context, tree fs.FS, req manifest.Request) (manifest.Result, error) {
+	filter, err := manifest.NewFilter(req)
+	if err != nil {
+		return manifest.Result{}, err
+	}
+	root, err := folder(tree, req.Path)
+	if err != nil {
+		return manifest.Result{}, err
+	}
+	if !req.Explicit {
+		if err := otherType(tree, root); err != nil {
+			return manifest.Result{}, err
+		}
+	}
+	run := run{limits: d.withDefaults(), tree: tree, root: root, recurse: req.Recurse, filter: filter}
+	if err := run.folder(ctx, root); err != nil {
+		return manifest.Result{}, err
+	}
+	if len(run.mistakes) > 0 {
+		return manifest.Result{}, errors.Join(run.mistakes...)
+	}
+	return run.result, nil
+}
+
+func (d Directory) withDefaults() Directory {
+	if d.MaxBytes <= 0 {
+		d.MaxBytes = 10 << 20
+	}
+	if d.MaxFiles <= 0 {
+		d.MaxFiles = 100_000
+	}
+	return d
+}
+
+// folder cleans the path of the Application and makes sure that it is a folder.
+func folder(tree fs.FS, asked string) (string, error) {
+	root := path.Clean(asked)
+	if !fs.ValidPath(root) {
+		return "", fault.Terminalf("InvalidPath", "app path %q is not a path within the repository; write it relative to its root", asked)
+	}
+	info, err := fs.Stat(tree, root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fault.Terminalf("PathNotFound", "app path %q does not exist%s", asked, beside(tree, root))
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading app path %q: %w", asked, err)
+	}
+	if !info.IsDir() {
+		return "", fault.Terminalf("PathNotFound", "app path %q is a file and not a folder; name its folder, and the file in "+
+			"directory.include", asked)
+	}
+	if isSubmodule(info) {
+		return "", fault.Terminalf("SubmoduleUnsupported", "app path %q is a submodule, and those are not read by this build; "+
+			"point the app to the repository of the submodule", asked)
+	}
+	return root, nil
+}
+
+// beside names some folders that do exist in the nearest folder above a path that does not.
+func beside(tree fs.FS, missing string) string {
+	const most = 8
+	for parent := path.Dir(missing); ; parent = path.Dir(parent) {
+		entries, err := fs.ReadDir(tree, parent)
+		if err != nil && parent != "." {
+			continue
+		}
+		var names []string
+		for _, entry := range entries {
+			if entry.IsDir() {
+				names = append(names, entry.Name())
+			}
+		}
+		if len(names) == 0 {
+			return ""
+		}
+		if len(names) > most {
+			names = append(names[:most], "…")
+		}
+		return fmt.Sprintf("; the folders in %q are %s", parent, strings.Join(names, ", "))
+	}
+}
+
+// otherType refuses a folder that Argo CD would give to another tool: applying its files as they stand would put
+// something else into the cluster than its author meant.
+func otherType(tree fs.FS, root string) error {
+	for _, sign := range []struct{ file, kind string }{
+		{"Chart.yaml", "Helm"},
+		{"kustomization.yaml", "Kustomize"},
+		{"kustomization.yml", "Kustomize"},
+		{"Kustomization", "Kustomize"},
+	} {
+		_, err := fs.Stat(tree, path.Join(root, sign.file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("looking for the type of the source in %q: %w", root, err)
+		}
+		return fault.Terminalf("SourceTypeUnsupported", "source type %s is not rendered by this build: %q is there; set the "+
+			"source's directory field to have the folder read as plain manifests", sign.kind, path.Join(root, sign.file))
+	}
+	return nil
+}
+
+// run is one rendering.
+type run struct {
+	limits   Directory
+	tree     fs.FS
+	root     string
+	recurse  bool
+	filter   manifest.Filter
+	result   manifest.Result
+	bytes    int64
+	looked   int
+	mistakes []error
+}
+
+func (r *run) folder(ctx context.Context, dir string) error {
+	entries, err := fs.ReadDir(r.tree, dir)
+	if err != nil {
+		return fmt.Errorf("listing %q: %w", dir, err)
+	}
+	for _, entry := range entries {
+		if err := ctx.Err(); err != nil {
+			return fault.Transientf("Cancelled", "rendering %q: %w", r.root, context.Cause(ctx))
+		}
+		if err := r.entry(ctx, path.Join(dir, entry.Name()), entry); err != nil {
+			return err
+		}
+		if len(r.mistakes) >= maxMistakes {
+			return errors.Join(r.mistakes...)
+		}
+	}
+	return nil
+}
+
+func (r *run) entry(ctx context.Context, name string, entry fs.DirEntry) error {
+	if entry.IsDir() {
+		return r.subfolder(ctx, name, entry)
+	}
+	if r.looked++; r.looked > r.limits.MaxFiles {
+		return fault.Terminalf("TooManyFiles", "app path %q holds more than %d files; give the app a smaller folder",
+			r.root, r.limits.MaxFiles)
+	}
+	if !r.filter.Match(r.relative(name)) {
+		return nil
+	}
+	if entry.Type()&fs.ModeSymlink != 0 {
+		info, err := fs.Stat(r.tree, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			r.skip(name, "it is a symbolic link to nothing")
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("following %q: %w", name, err)
+		}
+		if info.IsDir() {
+			r.skip(name, "it is a symbolic link to a folder, and those are not followed")
+			return nil
+		}
+	}
+	if path.Ext(name) == ".jsonnet" {
+		r.missing(name, "Jsonnet is not rendered by this build")
+		return nil
+	}
+	return r.file(name)
+}
+
+// subfolder goes into a folder. What a submodule holds is not in this tree, and is missed only where it would be read.
+func (r *run) subfolder(ctx context.Context, name string, entry fs.DirEntry) error {
+	if !r.recurse {
+		return nil
+	}
+	if isSubmodule(entry) {
+		r.missing(name, "it is a submodule, and those are not read by this build")
+		return nil
+	}
+	return r.folder(ctx, name)
+}
+
+// isSubmodule asks an entry or a FileInfo of a tree that knows about submodules.
+func isSubmodule(of any) bool {
+	module, ok := of.(interface{ Submodule() string })
+	return ok && module.Submodule() != ""
+}
+
+// pointer begins a file whose content Git LFS keeps elsewhere.
+const pointer = "version https://git-lfs.github.com/spec/"
+
+func (r *run) file(name string) error {
+	data, err := fs.ReadFile(r.tree, name)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", name, err)
+	}
+	if r.bytes += int64(len(data)); r.bytes > r.limits.MaxBytes {
+		return fault.Terminalf("TooLarge", "the manifests of app path %q are larger than %d bytes together, at %q; give the app a "+
+			"smaller folder or exclude files", r.root, r.limits.MaxBytes, name)
+	}
+	if bytes.HasPrefix(data, []byte(pointer)) {
+		r.result.Files++
+		r.missing(name, "its content is in Git LFS, which is not read by this build")
+		return nil
+	}
+	read, err := manifest.Read(name, data)
+	if err != nil {
+		r.mistakes = append(r.mistakes, err)
+		return nil
+	}
+	r.result.Files += read.Files
+	r.result.Objects = append(r.result.Objects, read.Objects...)
+	r.result.Skipped = append(r.result.Skipped, read.Skipped...)
+	r.result.Incomplete = r.result.Incomplete || read.Incomplete
+	return nil
+}
+
+func (r *run) relative(name string) string {
+	if r.root == "." {
+		return name
+	}
+	return strings.TrimPrefix(name, r.root+"/")
+}
+
+func (r *run) skip(name, why string) {
+	r.result.Skipped = append(r.result.Skipped, name+": "+why)
+}
+
+func (r *run) missing(name, why string) {
+	r.skip(name, why)
+	r.result.Incomplete = true
+}

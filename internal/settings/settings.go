@@ -1,0 +1,156 @@
+// Package settings reads the hub's config maps into one immutable value and
+// keeps it current. It must not act on what it reads: whoever needs a setting
+// asks for the current one each time.
+package settings
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+// Settings are what the config maps say, with defaults where they are silent.
+type Settings struct {
+	// Reconciliation is how often repositories are looked at; zero means only
+	// when something asks for it. Jitter is added at random, so that a fleet
+	// does not look all at once.
+	Reconciliation time.Duration
+	Jitter         time.Duration
+	// Problems are the keys that could not be read, NotHonoured those that this
+	// version knows and does nothing with.
+	Problems    []string
+	NotHonoured []string
+}
+
+// Default is what holds without any config map: a look every two to three
+// minutes.
+func Default() Settings {
+	return Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute}
+}
+
+// Parse reads the data of argocd-cm. A value that makes no sense is a problem
+// by name, and the default stands.
+func Parse(data map[string]string) Settings {
+	s := Default()
+	durations := map[string]*time.Duration{
+		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
+		v1alpha1.KeyTimeoutReconciliationJitter: &s.Jitter,
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		into, ok := durations[key]
+		if !ok {
+			if !indifferent(key, data[key]) {
+				s.NotHonoured = append(s.NotHonoured, key)
+			}
+			continue
+		}
+		d, err := duration(data[key])
+		if err != nil {
+			s.Problems = append(s.Problems, fmt.Sprintf("%s: %v; using %s", key, err, *into))
+			continue
+		}
+		*into = d
+	}
+	return s
+}
+
+// indifferent are settings whose value is what happens anyway.
+func indifferent(key, value string) bool {
+	switch key {
+	case v1alpha1.KeyResourceTrackingMethod:
+		return value == "" || value == v1alpha1.TrackingMethodAnnotation
+	case v1alpha1.KeyServerSideDiff:
+		return value == "true"
+	default:
+		return value == ""
+	}
+}
+
+// duration reads a Go duration; a bare number is seconds.
+func duration(s string) (time.Duration, error) {
+	if n, err := strconv.Atoi(s); err == nil {
+		return time.Duration(n) * time.Second, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is not a duration like 180s or 3m", s)
+	}
+	return d, nil
+}
+
+// Store keeps the current settings.
+type Store struct {
+	current  atomic.Pointer[Settings]
+	informer cache.SharedIndexInformer
+}
+
+// New makes a store for the control namespace.
+func New(config *rest.Config, namespace string) (*Store, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the settings: %w", err)
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, v1alpha1.ConfigMapSettings).String()
+		}))
+	s := &Store{informer: factory.Core().V1().ConfigMaps().Informer()}
+	d := Default()
+	s.current.Store(&d)
+	return s, nil
+}
+
+// Current are the settings as they stand.
+func (s *Store) Current() Settings { return *s.current.Load() }
+
+// Run keeps the settings current until ctx ends.
+func (s *Store) Run(ctx context.Context) error {
+	set := func(obj any) {
+		cm, ok := obj.(*corev1.ConfigMap)
+		if !ok {
+			return
+		}
+		s.set(ctx, Parse(cm.Data))
+	}
+	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, obj any) { set(obj) },
+		DeleteFunc: func(any) { s.set(ctx, Default()) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", v1alpha1.ConfigMapSettings, err)
+	}
+	s.informer.RunWithContext(ctx)
+	return nil
+}
+
+// WaitReady waits for the first reading.
+func (s *Store) WaitReady(ctx context.Context) bool {
+	return cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced)
+}
+
+func (s *Store) set(ctx context.Context, next Settings) {
+	for _, p := range next.Problems {
+		slog.WarnContext(ctx, "a setting could not be read", "configMap", v1alpha1.ConfigMapSettings, "problem", p)
+	}
+	if len(next.NotHonoured) > 0 {
+		slog.WarnContext(ctx, "settings are not honoured by this version", "configMap", v1alpha1.ConfigMapSettings, "keys", next.NotHonoured)
+	}
+	s.current.Store(&next)
+}

@@ -1,0 +1,105 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/towline-cd/towline/internal/core/fault"
+)
+
+// Digest names the content at path: two commits with the same digest have the same content there. It is the hash of
+// git's tree or file, unless symbolic links lead out of the folder: then it also covers what they lead to, since that is
+// read as if it was in the folder.
+func (s *snapshot) Digest(name string) (string, error) {
+	at, err := s.find("digest", name, true)
+	if err != nil {
+		return "", err
+	}
+	if !at.entry().isTree() {
+		return at.entry().hash, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	elsewhere, err := s.reached(at)
+	if err != nil {
+		return "", &fs.PathError{Op: "digest", Path: name, Err: err}
+	}
+	if len(elsewhere) == 0 {
+		return at.entry().hash, nil
+	}
+	sum := sha256.Sum256([]byte(at.entry().hash + "\n" + strings.Join(elsewhere, "\n")))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// reached are the places outside of a folder that links within it lead to, directly or by further links, sorted, each
+// with its hash.
+func (s *snapshot) reached(from place) ([]string, error) {
+	seen := map[string]string{from.path(): from.entry().hash}
+	for queue := []place{from}; len(queue) > 0; queue = queue[1:] {
+		links, err := s.linksBelow(queue[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, link := range links {
+			target, err := s.walk(link, true)
+			if errors.Is(err, fs.ErrNotExist) || fault.ClassOf(err) == fault.Terminal {
+				continue // it leads nowhere: there is nothing to read
+			}
+			if err != nil {
+				return nil, err
+			}
+			if !covered(seen, target.path()) {
+				seen[target.path()] = target.entry().hash
+				queue = append(queue, target)
+			}
+		}
+	}
+	delete(seen, from.path())
+	var lines []string
+	for path, hash := range seen {
+		lines = append(lines, path+" "+hash)
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// covered reports whether a path is one of those that were seen, or within one.
+func covered(seen map[string]string, path string) bool {
+	for known := range seen {
+		if path == known || known == "." || strings.HasPrefix(path, known+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// linksBelow are the paths of the symbolic links in a folder and its folders.
+func (s *snapshot) linksBelow(dir place) ([]string, error) {
+	if !dir.entry().isTree() || len(dir) > maxDepth {
+		return nil, nil
+	}
+	entries, err := s.tree(dir.entry().hash)
+	if err != nil {
+		return nil, err
+	}
+	var links []string
+	for _, e := range entries {
+		inner := append(slices.Clip(dir), e)
+		if e.isLink() {
+			links = append(links, inner.path())
+		}
+		if !e.isTree() {
+			continue
+		}
+		below, err := s.linksBelow(inner)
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, below...)
+	}
+	return links, nil
+}

@@ -1,0 +1,252 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/towline-cd/towline/internal/core/fault"
+)
+
+// keptRefs is where a ref is written for every commit that is here with all its content. The refs are plain files, since
+// nothing ever packs them, so asking for one costs no process.
+const keptRefs = "refs/towline"
+
+// refLength is the size of a ref's file: a SHA and the end of the line.
+const refLength = 41
+
+// has reports whether the commit is here, with all its content.
+func (r *repository) has(commit string) bool {
+	data, err := os.ReadFile(filepath.Join(r.dir, keptRefs, commit))
+	return err == nil && strings.TrimSpace(string(data)) == commit
+}
+
+// kept are the commits that are here.
+func (r *repository) kept() []string {
+	entries, err := os.ReadDir(filepath.Join(r.dir, keptRefs))
+	if err != nil {
+		return nil
+	}
+	var commits []string
+	for _, entry := range entries {
+		if isSHA(entry.Name()) && r.has(entry.Name()) {
+			commits = append(commits, entry.Name())
+		}
+	}
+	return commits
+}
+
+// ensure has the commit fetched unless it is here, once for all who wait for it.
+func (s *Store) ensure(ctx context.Context, repo *repository, commit string) (string, error) {
+	if !isSHA(commit) {
+		return "", fault.Terminalf("RevisionRefused", "reading %q of %s: not a full SHA of 40 digits; resolve it first",
+			commit, repo.at.shown)
+	}
+	commit = strings.ToLower(commit)
+	if repo.has(commit) {
+		return commit, nil
+	}
+	fetched := s.fetching.DoChan(repo.at.key+" "+repo.at.url+" "+commit, func() (any, error) {
+		detached, end, err := s.begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		return nil, s.fetch(detached, repo, commit)
+	})
+	select {
+	case result := <-fetched:
+		return commit, result.Err
+	case <-ctx.Done():
+		return "", fault.Transientf("Cancelled", "waiting for commit %s of %s: %w", commit, repo.at.shown, context.Cause(ctx))
+	}
+}
+
+// fetch brings the commit and its content, without its history. The ref that is written last is what makes it count, so
+// that whatever ends a fetch early leaves a repository that is as good as before.
+func (s *Store) fetch(ctx context.Context, repo *repository, commit string) error {
+	repo.writing.Lock()
+	defer repo.writing.Unlock()
+	if repo.has(commit) {
+		return nil
+	}
+	if err := s.initialise(ctx, repo); err != nil {
+		return err
+	}
+	s.fetches.Add(1)
+	err := s.transfer(ctx, repo, commit)
+	if err == nil {
+		err = s.keep(ctx, repo, commit)
+	}
+	if err != nil {
+		return errors.Join(err, sweepRepository(repo.dir))
+	}
+	s.joinPacks(ctx, repo)
+	return nil
+}
+
+// joinPacks makes few packs of the many that fetches left, each of which a reader would have to look into. That it may
+// fail is nobody's trouble: git leaves the packs as they were, and the next fetch tries again.
+func (s *Store) joinPacks(ctx context.Context, repo *repository) {
+	packs, err := filepath.Glob(filepath.Join(repo.dir, "objects", "pack", "*.pack"))
+	if err != nil || len(packs) <= s.maxPacks {
+		return
+	}
+	_, err = s.git.run(ctx, call{
+		doing: "joining the packs of " + repo.at.shown, dir: repo.dir, limit: 1 << 20,
+		args: []string{"repack", "--quiet", "-d", "--geometric=2"},
+	})
+	if err != nil {
+		_ = sweepRepository(repo.dir)
+	}
+}
+
+// transfer asks for the commit itself. A server that only gives out what it advertises is asked for the branch or tag
+// that stands there, and if there is none any more, for everything.
+func (s *Store) transfer(ctx context.Context, repo *repository, commit string) error {
+	doing := fmt.Sprintf("fetching commit %s of %s", commit, repo.at.shown)
+	err := s.fetchRefs(ctx, repo, doing, "--depth=1", commit)
+	if fault.ReasonOf(err) != "ObjectNotAdvertised" {
+		return err
+	}
+	answer, err := s.ask(ctx, repo, freshEnough)
+	if err != nil {
+		return err
+	}
+	if ref := answer.refOf(commit); ref != "" {
+		err = s.fetchRefs(ctx, repo, doing, "--depth=1", ref)
+	} else {
+		const everything = "--depth=2147483647" // how git spells "no longer shallow", whether it was or not
+		err = s.fetchRefs(ctx, repo, doing, everything, "+refs/heads/*:refs/upstream/heads/*", "+refs/tags/*:refs/upstream/tags/*")
+	}
+	if err != nil {
+		return err
+	}
+	return s.check(ctx, repo, commit)
+}
+
+func (s *Store) fetchRefs(ctx context.Context, repo *repository, doing, depth string, refs ...string) error {
+	args := []string{
+		"fetch", "--quiet", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+		"--no-recurse-submodules", "--prune", "--refmap=", depth, "--", repo.at.url,
+	}
+	_, err := s.git.run(ctx, call{doing: doing, dir: repo.dir, to: repo.at, args: append(args, refs...), limit: 1 << 20})
+	return err
+}
+
+// check makes sure that a commit which was not asked for by name is here with all its content. (One that was asked for
+// by name, git checked itself.)
+func (s *Store) check(ctx context.Context, repo *repository, commit string) error {
+	_, err := s.git.run(ctx, call{
+		doing: "checking its content", dir: repo.dir, limit: 1 << 20,
+		args: []string{"rev-list", "--quiet", "--objects", "--no-walk", "--end-of-options", commit},
+	})
+	if err != nil {
+		return fault.Terminalf("CommitNotFound", "no branch or tag of %s leads to commit %s; "+
+			"was it removed by a forced push? (%w)", repo.at.shown, commit, err)
+	}
+	return nil
+}
+
+// keep writes the ref of a commit, which git refuses if the commit is not here.
+func (s *Store) keep(ctx context.Context, repo *repository, commit string) error {
+	_, err := s.git.run(ctx, call{
+		doing: fmt.Sprintf("keeping commit %s of %s", commit, repo.at.shown), dir: repo.dir, limit: 1 << 20,
+		args: []string{"update-ref", "--no-deref", "--end-of-options", keptRefs + "/" + commit, commit},
+	})
+	return err
+}
+
+// distrust sets a repository aside that lost an object of a commit which it says it has: a disk that forgets, or somebody
+// who tidied up. The next who asks has everything fetched again; asking only for what is missing would not bring it.
+func (r *repository) distrust(commit string) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if !r.has(commit) {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(r.dir+distrusted), os.Rename(r.dir, r.dir+distrusted), os.RemoveAll(r.dir+distrusted))
+}
+
+// initialise makes the bare repository under another name first, so that half of one is never found under its own.
+func (s *Store) initialise(ctx context.Context, repo *repository) error {
+	if _, err := os.Stat(filepath.Join(repo.dir, "HEAD")); err == nil {
+		return nil
+	}
+	fresh := repo.dir + unfinished
+	if err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(repo.dir)); err != nil {
+		return fault.Transientf("StoreFailed", "making room for %s: %w", repo.at.shown, err)
+	}
+	_, err := s.git.run(ctx, call{
+		doing: "making a repository for " + repo.at.shown, limit: 1 << 20,
+		args: []string{"init", "--quiet", "--bare", "--template=", "--initial-branch=main", "--object-format=sha1", "--", fresh},
+	})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		os.WriteFile(filepath.Join(fresh, "description"), []byte(repo.at.shown+"\n"), 0o600),
+		os.Rename(fresh, repo.dir),
+	)
+	if err != nil {
+		return fault.Transientf("StoreFailed", "making a repository for %s: %w", repo.at.shown, err)
+	}
+	return nil
+}
+
+// Endings of the names of repositories that are being made, and that are being removed.
+const (
+	unfinished = ".new"
+	distrusted = ".bad"
+)
+
+// sweepStore removes what a process that was killed left behind.
+func sweepStore(dir string) error {
+	entries, err := os.ReadDir(filepath.Join(dir, "repos"))
+	if err != nil {
+		return fmt.Errorf("sweeping the git store: %w", err)
+	}
+	for _, entry := range entries {
+		path := filepath.Join(dir, "repos", entry.Name())
+		if strings.HasSuffix(path, unfinished) || strings.HasSuffix(path, distrusted) {
+			err = errors.Join(err, os.RemoveAll(path))
+			continue
+		}
+		err = errors.Join(err, sweepRepository(path))
+	}
+	if err != nil {
+		return fmt.Errorf("sweeping the git store: %w", err)
+	}
+	return nil
+}
+
+// leftovers are the names under which git writes what it then renames, and its locks.
+var leftovers = []string{
+	"*.lock", "shallow_*", "objects/tmp_*", "objects/incoming-*", "objects/??/tmp_obj_*",
+	"objects/pack/tmp_*", "objects/pack/.tmp-*", "objects/pack/*.keep", "objects/pack/*.lock", keptRefs + "/*.lock",
+}
+
+func sweepRepository(dir string) error {
+	var failures []error
+	for _, pattern := range leftovers {
+		found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+		failures = append(failures, err)
+		for _, path := range found {
+			failures = append(failures, os.RemoveAll(path))
+		}
+	}
+	// A ref that a power failure cut short would stand in the way of the one that replaces it.
+	refs, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(keptRefs)))
+	if err != nil {
+		return errors.Join(failures...)
+	}
+	for _, ref := range refs {
+		if info, err := ref.Info(); err == nil && info.Size() != refLength {
+			failures = append(failures, os.Remove(filepath.Join(dir, filepath.FromSlash(keptRefs), ref.Name())))
+		}
+	}
+	return errors.Join(failures...)
+}

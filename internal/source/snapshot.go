@@ -1,0 +1,259 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/towline-cd/towline/internal/core/fault"
+)
+
+// maxTreeBytes bounds one folder: some hundred thousand names.
+const maxTreeBytes = 32 << 20
+
+// snapshot is the content of a commit.
+type snapshot struct {
+	repo    *repository
+	commit  string
+	maxFile int64
+	start   func() (*batch, error)
+	end     context.CancelFunc
+
+	mu     sync.Mutex // held while the process is spoken to
+	batch  *batch     // nil until it is needed
+	trees  map[string][]entry
+	root   entry
+	closed bool
+}
+
+var (
+	_ fs.ReadDirFS  = (*snapshot)(nil)
+	_ fs.ReadFileFS = (*snapshot)(nil)
+	_ fs.StatFS     = (*snapshot)(nil)
+	_ fs.ReadLinkFS = (*snapshot)(nil)
+)
+
+func (s *Store) newSnapshot(ctx context.Context, repo *repository, commit string) *snapshot {
+	// The process belongs to the snapshot, which outlives the call that made it.
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	git := s.git
+	snap := &snapshot{
+		repo: repo, commit: commit, maxFile: s.maxFile, end: end, trees: map[string][]entry{},
+		start: func() (*batch, error) { return git.startBatch(ctx, repo.dir) },
+	}
+	// A snapshot that somebody forgot to close must not leave its process running.
+	runtime.AddCleanup(snap, func(end context.CancelFunc) { end() }, end)
+	return snap
+}
+
+// Close ends the process that reads the objects; reading afterwards is an error. Closing again does nothing.
+func (s *snapshot) Close() error {
+	s.end() // also frees a reader that waits for the process
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.batch != nil {
+		s.batch.stop()
+		s.batch = nil
+	}
+	return nil
+}
+
+// object reads one object; the caller holds the mutex.
+func (s *snapshot) object(name string, limit int64, wantContent bool) (object, error) {
+	if s.closed {
+		return object{}, fs.ErrClosed
+	}
+	if s.batch == nil {
+		started, err := s.start()
+		if err != nil {
+			return object{}, err
+		}
+		s.batch = started
+	}
+	found, usable, err := s.batch.read(name, limit, wantContent)
+	if !usable {
+		s.batch.stop()
+		s.batch = nil
+	}
+	if fault.ReasonOf(err) == "ObjectMissing" {
+		return object{}, fault.Transientf("ObjectMissing", "reading commit %s of %s, which will be fetched again: %w",
+			s.commit, s.repo.at.shown, errors.Join(err, s.repo.distrust(s.commit)))
+	}
+	return found, err
+}
+
+// tree returns the entries of a tree object; the caller holds the mutex.
+func (s *snapshot) tree(hash string) ([]entry, error) {
+	if entries, ok := s.trees[hash]; ok && !s.closed {
+		return entries, nil
+	}
+	found, err := s.object(hash, maxTreeBytes, true)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := parseTree(found.content)
+	if err != nil {
+		return nil, fault.Terminalf("ObjectRefused", "reading commit %s of %s: %w", s.commit, s.repo.at.shown, err)
+	}
+	s.trees[hash] = entries
+	return entries, nil
+}
+
+func (s *snapshot) rootEntry() (entry, error) {
+	if s.root.hash == "" {
+		found, err := s.object(s.commit+"^{tree}", maxTreeBytes, true)
+		if err != nil {
+			return entry{}, err
+		}
+		s.root = entry{name: ".", mode: modeTree, hash: found.hash}
+	}
+	return s.root, nil
+}
+
+// find is walk for callers from outside.
+func (s *snapshot) find(op, name string, followLast bool) (place, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrClosed}
+	}
+	at, err := s.walk(name, followLast)
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return at, nil
+}
+
+// list returns the entries of a folder.
+func (s *snapshot) list(op, name string, dir entry) ([]fs.DirEntry, error) {
+	if dir.isSubmodule() {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entries, err := s.tree(dir.hash)
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	listed := make([]fs.DirEntry, len(entries))
+	for i, e := range entries {
+		listed[i] = dirEntry{entry: e, owner: s}
+	}
+	return listed, nil
+}
+
+// content reads a file or a link.
+func (s *snapshot) content(op, name string, file entry) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, err := s.object(file.hash, s.maxFile, true)
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return found.content, nil
+}
+
+// describe makes the FileInfo of an entry.
+func (s *snapshot) describe(op, name string, e entry) (fs.FileInfo, error) {
+	if e.isDir() {
+		return info{entry: e}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, err := s.object(e.hash, s.maxFile, false)
+	if err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return info{entry: e, size: found.size}, nil
+}
+
+// named is the entry under the name that was asked for, which a link may have led away from.
+func named(at place, name string) entry {
+	e := at.entry()
+	e.name = name[strings.LastIndexByte(name, '/')+1:]
+	return e
+}
+
+// Open opens a file or a folder.
+func (s *snapshot) Open(name string) (fs.File, error) {
+	at, err := s.find("open", name, true)
+	if err != nil {
+		return nil, err
+	}
+	e := named(at, name)
+	if e.isDir() {
+		entries, err := s.list("open", name, e)
+		if err != nil {
+			return nil, err
+		}
+		return &folder{info: info{entry: e}, entries: entries}, nil
+	}
+	data, err := s.content("open", name, e)
+	if err != nil {
+		return nil, err
+	}
+	return &file{info: info{entry: e, size: int64(len(data))}, Reader: bytes.NewReader(data)}, nil
+}
+
+// ReadFile returns the content of a file.
+func (s *snapshot) ReadFile(name string) ([]byte, error) {
+	at, err := s.find("read", name, true)
+	if err != nil {
+		return nil, err
+	}
+	if at.entry().isDir() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
+	}
+	return s.content("read", name, at.entry())
+}
+
+// ReadDir returns the entries of a folder by name.
+func (s *snapshot) ReadDir(name string) ([]fs.DirEntry, error) {
+	at, err := s.find("readdir", name, true)
+	if err != nil {
+		return nil, err
+	}
+	if !at.entry().isDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
+	}
+	return s.list("readdir", name, at.entry())
+}
+
+// Stat describes a file or folder; it follows a symbolic link.
+func (s *snapshot) Stat(name string) (fs.FileInfo, error) {
+	at, err := s.find("stat", name, true)
+	if err != nil {
+		return nil, err
+	}
+	return s.describe("stat", name, named(at, name))
+}
+
+// Lstat describes a file, a folder or a symbolic link.
+func (s *snapshot) Lstat(name string) (fs.FileInfo, error) {
+	at, err := s.find("lstat", name, false)
+	if err != nil {
+		return nil, err
+	}
+	return s.describe("lstat", name, named(at, name))
+}
+
+// ReadLink returns where a symbolic link points to.
+func (s *snapshot) ReadLink(name string) (string, error) {
+	at, err := s.find("readlink", name, false)
+	if err != nil {
+		return "", err
+	}
+	if !at.entry().isLink() {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
+	}
+	target, err := s.content("readlink", name, at.entry())
+	return string(target), err
+}

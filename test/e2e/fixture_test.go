@@ -1,0 +1,351 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/hack/cluster/gitserver"
+	"github.com/towline-cd/towline/internal/hub"
+)
+
+// patience is how long a test waits for anything. It is long because machines
+// are noisy; everything is awaited by a watch, so it costs nothing.
+const patience = 90 * time.Second
+
+// fixture is one test's corner of the shared cluster: a control namespace, a
+// destination namespace, a git server and a towline process.
+type fixture struct {
+	*testing.T
+	plane   *controlplane.Plane
+	git     *gitserver.Server
+	hub     *hub.Client
+	dynamic dynamic.Interface
+	// control is the control namespace, dest the destination's. user is as
+	// whom towline acts: the audit log tells its requests from ours by it.
+	control, dest, user string
+	kubeconfig          string
+	data                string
+
+	process *exec.Cmd
+	log     *lockedBuffer
+}
+
+// setup makes the corner and installs the CRDs by client-side apply, as people
+// do. It does not start towline.
+func setup(t *testing.T) *fixture {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the control plane; run without -short")
+	}
+	plane := controlplane.Shared(t)
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	f := &fixture{
+		T: t, plane: plane, git: gitserver.New(t),
+		control: name, dest: name + "-dest", user: "towline-" + name,
+		data: t.TempDir(), log: &lockedBuffer{},
+	}
+	config, err := plane.RESTConfig()
+	f.must(err)
+	f.dynamic, err = dynamic.NewForConfig(config)
+	f.must(err)
+	f.hub, err = hub.New(config, f.control)
+	f.must(err)
+	f.kubeconfig, err = plane.KubeconfigFor(f.user, "system:masters")
+	f.must(err)
+	f.kubectl("apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
+	f.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io", "crd/appprojects.argoproj.io")
+	f.kubectl("create", "namespace", f.control)
+	f.kubectl("create", "namespace", f.dest)
+	t.Cleanup(func() {
+		f.stop()
+		if t.Failed() {
+			t.Logf("towline's log:\n%s", f.log.String())
+		}
+	})
+	return f
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// start runs towline and waits until it says that it is ready.
+func (f *fixture) start() {
+	f.Helper()
+	ready := make(chan struct{})
+	f.log.notify("msg=ready", ready)
+	f.process = exec.CommandContext(context.Background(), binary, "run",
+		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug")
+	f.process.Stderr = f.log
+	f.process.SysProcAttr = dieWithParent()
+	f.must(f.process.Start())
+	select {
+	case <-ready:
+	case <-time.After(patience):
+		f.Fatal("towline did not become ready")
+	}
+}
+
+// kill ends towline as a power cut would.
+func (f *fixture) kill() {
+	f.Helper()
+	f.must(f.process.Process.Kill())
+	_ = f.process.Wait()
+	f.process = nil
+}
+
+// stop asks towline to end and checks that it does so well.
+func (f *fixture) stop() {
+	f.Helper()
+	if f.process == nil {
+		return
+	}
+	p := f.process
+	f.process = nil
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		f.Errorf("interrupting towline: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- p.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			f.Errorf("towline ended with %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		_ = p.Process.Kill()
+		f.Error("towline did not end 20 s after an interrupt")
+	}
+}
+
+func (f *fixture) kubectl(args ...string) string {
+	f.Helper()
+	out, err := f.kubectlTry("", args...)
+	if err != nil {
+		f.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (f *fixture) kubectlTry(stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(f.Context(), f.plane.Kubectl(), append([]string{"--kubeconfig", f.plane.Kubeconfig()}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// towline runs a command line and returns its output and exit code.
+func (f *fixture) towline(args ...string) (stdout, stderr string, code int) {
+	f.Helper()
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(f.Context(), binary, append(args, "--kubeconfig", f.plane.Kubeconfig(), "--namespace", f.control)...)
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		f.Fatal(err)
+	}
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}
+
+// application creates an Application for a path of a repository.
+func (f *fixture) application(name, repo, path, policy string) {
+	f.Helper()
+	manifest := fmt.Sprintf(`
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: %s
+  namespace: %s
+  finalizers: [resources-finalizer.argocd.argoproj.io]
+spec:
+  project: default
+  destination: {server: "https://kubernetes.default.svc", namespace: %s}
+  source: {repoURL: %q, path: %q, targetRevision: main, directory: {recurse: true}}
+  syncPolicy: %s
+`, name, f.control, f.dest, f.git.URL(repo), path, policy)
+	if out, err := f.kubectlTry(manifest, "apply", "-f", "-"); err != nil {
+		f.Fatalf("creating application %s: %v\n%s", name, err, out)
+	}
+}
+
+const automated = `{automated: {prune: true, selfHeal: true}}`
+
+// await watches an Application until the condition holds.
+func (f *fixture) await(name, what string, holds func(*v1alpha1.Application) bool) *v1alpha1.Application {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), patience)
+	defer cancel()
+	var last *v1alpha1.Application
+	for ctx.Err() == nil {
+		w, err := f.hub.WatchApplications(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(),
+		})
+		if err != nil {
+			break
+		}
+		for ev := range w.ResultChan() {
+			app, ok := ev.Object.(*v1alpha1.Application)
+			if !ok {
+				break
+			}
+			if last = app; holds(app) {
+				w.Stop()
+				return app
+			}
+		}
+		w.Stop()
+	}
+	f.Fatalf("application %s did not become %s; it is:\n%s", name, what, describe(last))
+	return nil
+}
+
+func describe(app *v1alpha1.Application) string {
+	if app == nil {
+		return "not there"
+	}
+	s := fmt.Sprintf("sync %s at %s, health %s", app.Status.Sync.Status, app.Status.Sync.Revision, app.Status.Health.Status)
+	if op := app.Status.OperationState; op != nil {
+		s += fmt.Sprintf(", operation %s: %s", op.Phase, op.Message)
+	}
+	for _, c := range app.Status.Conditions {
+		s += fmt.Sprintf("\n  %s: %s", c.Type, c.Message)
+	}
+	for _, r := range app.Status.Resources {
+		s += fmt.Sprintf("\n  %s %s/%s %s %+v", r.Kind, r.Namespace, r.Name, r.Status, r.Health)
+	}
+	return s
+}
+
+// synced is Synced, Healthy, and idle at a revision.
+func synced(revision string) func(*v1alpha1.Application) bool {
+	return func(app *v1alpha1.Application) bool {
+		op := app.Status.OperationState
+		return app.Status.Sync.Status == v1alpha1.SyncStatusCodeSynced && app.Status.Sync.Revision == revision &&
+			app.Status.Health.Status == v1alpha1.HealthStatusHealthy && app.Operation == nil &&
+			op != nil && op.Phase == v1alpha1.OperationSucceeded
+	}
+}
+
+var (
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// object reads a live object of the destination; nil if it is not there.
+func (f *fixture) object(gvr schema.GroupVersionResource, name string) *unstructured.Unstructured {
+	f.Helper()
+	u, err := f.dynamic.Resource(gvr).Namespace(f.dest).Get(f.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	f.must(err)
+	return u
+}
+
+// awaitObject watches a live object of the destination until the condition
+// holds; it gets nil while the object is not there.
+func (f *fixture) awaitObject(gvr schema.GroupVersionResource, name string, holds func(*unstructured.Unstructured) bool) {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), patience)
+	defer cancel()
+	client := f.dynamic.Resource(gvr).Namespace(f.dest)
+	for ctx.Err() == nil {
+		list, err := client.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		f.must(err)
+		var now *unstructured.Unstructured
+		if len(list.Items) > 0 {
+			now = &list.Items[0]
+		}
+		if holds(now) {
+			return
+		}
+		w, err := client.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name, ResourceVersion: list.GetResourceVersion()})
+		f.must(err)
+		<-w.ResultChan()
+		w.Stop()
+	}
+	f.Fatalf("%s %s/%s did not become as expected", gvr.Resource, f.dest, name)
+}
+
+// edit changes a live object as a person with kubectl would.
+func (f *fixture) edit(gvr schema.GroupVersionResource, name, patch string) {
+	f.Helper()
+	_, err := f.dynamic.Resource(gvr).Namespace(f.dest).Patch(f.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	f.must(err)
+}
+
+// requests are those that towline's user has made so far, without reads of its
+// own settings and watches.
+func (f *fixture) requests() []controlplane.Event {
+	f.Helper()
+	all, err := controlplane.ReadAudit(f.plane.AuditLog())
+	f.must(err)
+	var out []controlplane.Event
+	for _, e := range all {
+		if e.User == f.user && e.Verb != "watch" && e.Verb != "list" && e.Resource != "" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// refresh asks for a refresh and waits until it was done.
+func (f *fixture) refresh(name string) {
+	f.Helper()
+	f.kubectl("-n", f.control, "annotate", "application", name, v1alpha1.AnnotationRefresh+"=normal", "--overwrite")
+	f.await(name, "refreshed", func(app *v1alpha1.Application) bool { return app.Annotations[v1alpha1.AnnotationRefresh] == "" })
+}
+
+// lockedBuffer is a log that can be awaited.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	word string
+	seen chan struct{}
+}
+
+func (b *lockedBuffer) notify(word string, seen chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.word, b.seen = word, seen
+}
+
+// Write keeps a line and tells whoever waits for it.
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen != nil && strings.Contains(string(p), b.word) {
+		close(b.seen)
+		b.seen = nil
+	}
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
