@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/render"
+	"github.com/towline-cd/towline/internal/source"
 )
 
 // environment is what the commands know of this process.
@@ -55,7 +57,6 @@ func hubClient(f cli.Flags) (*hub.Client, error) {
 type planner struct {
 	client  *hub.Client
 	cluster *cluster.Cluster
-	data    string
 }
 
 func newPlanner(_ context.Context, f cli.Flags) (cli.Planner, error) {
@@ -84,10 +85,17 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 	if err != nil {
 		return plan.Plan{}, "", err
 	}
-	sources, err := sourceStore(p.data)
+	// A controller may run on this machine and have the usual folder.
+	dir, err := os.MkdirTemp("", "towline-plan-")
+	if err != nil {
+		return plan.Plan{}, "", fmt.Errorf("making a folder to fetch into: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	sources, err := source.New(source.Options{Dir: dir})
 	if err != nil {
 		return plan.Plan{}, "", err
 	}
+	defer func() { _ = sources.Close() }()
 	e := engine.New(engine.Options{
 		Namespace: p.client.Namespace(),
 		Hub:       p.client,

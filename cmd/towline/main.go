@@ -45,24 +45,25 @@ func command() *cobra.Command {
 	return root
 }
 
-// logging sends every log line, client-go's too, to stderr in one format.
+// logging sends every log line to stderr in one format. Of what client-go has
+// to say only the warnings are of use to anybody here.
 func logging(format, level string) error {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return fmt.Errorf("reading --log-level: %w; use debug, info, warn or error", err)
 	}
-	o := &slog.HandlerOptions{Level: l}
-	var h slog.Handler
-	switch format {
-	case "text":
-		h = slog.NewTextHandler(os.Stderr, o)
-	case "json":
-		h = slog.NewJSONHandler(os.Stderr, o)
-	default:
+	handler, ok := map[string]func(slog.Level) slog.Handler{
+		"text": func(l slog.Level) slog.Handler {
+			return slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l})
+		},
+		"json": func(l slog.Level) slog.Handler {
+			return slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: l})
+		},
+	}[format]
+	if !ok {
 		return fmt.Errorf("reading --log-format: %q is neither text nor json", format)
 	}
-	logger := slog.New(h)
-	slog.SetDefault(logger)
-	klog.SetSlogLogger(logger)
+	slog.SetDefault(slog.New(handler(l)))
+	klog.SetSlogLogger(slog.New(handler(max(l, slog.LevelWarn))))
 	return nil
 }

@@ -68,6 +68,7 @@ type parts struct {
 	cluster    *cluster.Cluster
 	hub        *hub.Cache
 	settings   *settings.Store
+	sources    *source.Store
 	controller *controller.Controller
 }
 
@@ -80,6 +81,7 @@ func (o runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = p.sources.Close() }()
 	if err := p.hub.EnsureDefaultProject(ctx); err != nil {
 		return fmt.Errorf("%w; are the CRDs installed and does namespace %q exist?", err, o.namespace)
 	}
@@ -111,14 +113,13 @@ func (o runOptions) build(config *rest.Config) (*parts, error) {
 	if p.cluster, err = cluster.New(config, func(ch cluster.Change) { p.objectChanged(o.namespace, ch) }); err != nil {
 		return nil, err
 	}
-	sources, err := sourceStore(o.data)
-	if err != nil {
+	if p.sources, err = sourceStore(o.data); err != nil {
 		return nil, err
 	}
 	e := engine.New(engine.Options{
 		Namespace: o.namespace,
 		Hub:       p.hub,
-		Sources:   sources,
+		Sources:   p.sources,
 		Renderer:  render.Directory{},
 		Clusters:  single{p.cluster},
 		Settings:  p.engineSettings,
@@ -126,7 +127,7 @@ func (o runOptions) build(config *rest.Config) (*parts, error) {
 	})
 	p.controller = controller.New(controller.Options{
 		Reconciler: e,
-		Resolver:   sources,
+		Resolver:   p.sources,
 		Poll: func() (time.Duration, time.Duration) {
 			s := p.settings.Current()
 			return s.Reconciliation, s.Jitter
@@ -218,14 +219,14 @@ func restConfig(path, name string) (*rest.Config, error) {
 type single struct{ cluster engine.Cluster }
 
 // For finds the cluster of a destination.
-func (s single) For(d v1alpha1.ApplicationDestination) (engine.Cluster, error) {
+func (s single) For(d v1alpha1.ApplicationDestination) (engine.Cluster, string, string, error) {
 	if d.Server == v1alpha1.InClusterServer || d.Name == v1alpha1.InClusterName {
-		return s.cluster, nil
+		return s.cluster, v1alpha1.InClusterServer, v1alpha1.InClusterName, nil
 	}
 	name := d.Server
 	if name == "" {
 		name = d.Name
 	}
-	return nil, fault.Terminalf("UnknownCluster",
+	return nil, "", "", fault.Terminalf("UnknownCluster",
 		"cluster %q is not known; this version syncs to %s (%s) only", name, v1alpha1.InClusterName, v1alpha1.InClusterServer)
 }

@@ -109,10 +109,10 @@ func (c *deleting) consequence(app *v1alpha1.Application) string {
 			n++
 		}
 	}
-	objects := "its " + plural(n, "object")
+	objects := "the " + plural(n, "object") + " that it is known to have"
 	where := destination(app.Spec.Destination)
 	if !c.cascade {
-		return fmt.Sprintf("deleting application %q leaves %s in %s as they are; nothing will manage them any more",
+		return fmt.Sprintf("deleting application %q leaves %s in %s as they are, and nothing manages them any more",
 			app.Name, objects, where)
 	}
 	how := "and waits for each to be gone"

@@ -32,7 +32,7 @@ func TestDeleteSetsTheFinalizer(t *testing.T) {
 			app.Finalizers = test.before
 			m := newMemory(app)
 			wantCode(t, (&desk{hub: m}).run(t, append([]string{"app", "delete", "shop", "-y"}, test.args...)...), 0)
-			got := m.get("shop")
+			got := m.shop()
 			if d := cmp.Diff(test.want, got.Finalizers); d != "" {
 				t.Errorf("finalizers (-want +got):\n%s", d)
 			}
@@ -54,13 +54,13 @@ func TestDeleteAsks(t *testing.T) {
 		deleted bool
 		says    string
 	}{
-		"yes":                 {d: desk{atInput: true, in: "y\n"}, deleted: true, says: `also deletes its 3 objects in in-cluster/shop and waits for each to be gone`},
+		"yes":                 {d: desk{atInput: true, in: "y\n"}, deleted: true, says: `also deletes the 3 objects that it is known to have in in-cluster/shop and waits for each to be gone`},
 		"the name":            {d: desk{atInput: true, in: "shop\n"}, deleted: true, says: "Type y or shop to go on: "},
 		"no":                  {d: desk{atInput: true, in: "n\n"}, code: 20, says: `deleting application "shop": not confirmed, nothing was deleted`},
 		"nothing":             {d: desk{atInput: true}, code: 20, says: "not confirmed"},
 		"a script":            {d: desk{in: "y\n"}, code: 2, says: "nobody is there to ask; add --yes if you mean it"},
 		"a script that means": {args: []string{"--yes"}, deleted: true, says: `asked for the deletion of application "shop"`},
-		"objects stay":        {args: []string{"-y", "--cascade=false"}, deleted: true, says: "leaves its 3 objects in in-cluster/shop as they are; nothing will manage them any more"},
+		"objects stay":        {args: []string{"-y", "--cascade=false"}, deleted: true, says: "leaves the 3 objects that it is known to have in in-cluster/shop as they are, and nothing manages them"},
 		"a contradiction":     {args: []string{"-y", "--cascade=false", "--propagation-policy=background"}, code: 2, says: "--cascade=false deletes none"},
 		"a wrong policy":      {args: []string{"-y", "--propagation-policy=sideways"}, code: 2, says: `foreground or background, not "sideways"`},
 	}
@@ -72,7 +72,7 @@ func TestDeleteAsks(t *testing.T) {
 			got := d.run(t, append([]string{"app", "delete", "shop"}, test.args...)...)
 			wantCode(t, got, test.code)
 			wantText(t, "stderr", got.err, test.says)
-			app := m.get("shop")
+			app := m.shop()
 			if gone := app == nil || app.DeletionTimestamp != nil; gone != test.deleted {
 				t.Errorf("deleted: %t, want %t", gone, test.deleted)
 			}
@@ -107,7 +107,7 @@ func TestDeleteOfWhatIsOnItsWay(t *testing.T) {
 	wantCode(t, got, 0)
 	wantText(t, "stderr", got.err, "is being deleted already")
 	// Without the finalizer it could go before its objects did.
-	if d := cmp.Diff([]string{v1alpha1.FinalizerResources}, m.get("shop").Finalizers); d != "" {
+	if d := cmp.Diff([]string{v1alpha1.FinalizerResources}, m.shop().Finalizers); d != "" {
 		t.Errorf("finalizers (-want +got):\n%s", d)
 	}
 }

@@ -48,8 +48,13 @@ func summary(counts map[plan.Action]int) string {
 		action plan.Action
 		text   string
 	}{
-		{plan.Create, "to create"}, {plan.Update, "to update"}, {plan.Prune, "to prune"},
-		{plan.Skip, "left out"}, {plan.Deny, "denied"}, {notKnown, "not known"}, {plan.Unchanged, "unchanged"},
+		{plan.Create, "to create"},
+		{plan.Update, "to update"},
+		{plan.Prune, "to prune"},
+		{plan.Skip, "left out"},
+		{plan.Deny, "denied"},
+		{notKnown, "not known"},
+		{plan.Unchanged, "unchanged"},
 	}
 	var out []string
 	for _, w := range words {

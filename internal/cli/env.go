@@ -60,6 +60,9 @@ type Env struct {
 	// Hub and Planner are only called by commands that need them.
 	Hub     func(ctx context.Context, f Flags) (Hub, error)
 	Planner func(ctx context.Context, f Flags) (Planner, error)
+
+	// colour is the flag of the command that runs, for its errors too.
+	colour string
 }
 
 func (e *Env) namespace() string {

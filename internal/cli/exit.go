@@ -81,7 +81,7 @@ func Report(env *Env, err error) int {
 	if err == nil || errors.Is(err, ErrDifferent) {
 		return code
 	}
-	p := palette{on: wantColour(colourAuto, env.ErrIsTerminal, env.Getenv)}
+	p := palette{on: wantColour(env.colour, env.ErrIsTerminal, env.Getenv)}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintf(env.Err, "%s %s\n", p.paint(red, "error:"), clean(line))
 	}
@@ -104,7 +104,7 @@ func (s *session) explain(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	text := ""
+	var text string
 	switch {
 	case missingKind(err):
 		text = "this cluster does not know Applications; is --context right, and is Towline installed there?"

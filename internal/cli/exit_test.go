@@ -55,6 +55,7 @@ func TestUsage(t *testing.T) {
 		"app sync one/shop two/bank":        "one command works in one namespace",
 		"app sync -n one two/bank":          "one command works in one namespace",
 		"app get a/b/c":                     "is no name of an application",
+		"app wait a,metadata.name=b":        "is no name of an application",
 		"app delete -l =":                   "reading the selector",
 		"app sync shop --resource a:b:c:d ": "GROUP:KIND:[NAMESPACE/]NAME",
 	}
@@ -119,9 +120,13 @@ func TestCompletionOffersNames(t *testing.T) {
 	app := shop("shop-eu")
 	app.Status = v1alpha1.ApplicationStatus{}
 	m := newMemory(shop("shop"), app, shop("bank"))
-	got := (&desk{hub: m}).run(t, "__complete", "app", "sync", "bank", "sh")
-	if d := cmp.Diff("shop\tSynced, Healthy\nshop-eu\t-, -\n:4\n", got.out); d != "" {
+	got := (&desk{hub: m}).run(t, "__complete", "app", "sync", "")
+	if d := cmp.Diff("bank\tSynced, Healthy\nshop\tSynced, Healthy\nshop-eu\t-, -\n:4\n", got.out); d != "" {
 		t.Errorf("completion (-want +got):\n%s", d)
+	}
+	got = (&desk{hub: m}).run(t, "__complete", "app", "sync", "shop", "sh")
+	if d := cmp.Diff("shop-eu\t-, -\n:4\n", got.out); d != "" {
+		t.Errorf("completion of a second name (-want +got):\n%s", d)
 	}
 	got = (&desk{hub: m}).run(t, "__complete", "app", "get", "bank", "sh")
 	if got.out != ":4\n" {
@@ -129,4 +134,13 @@ func TestCompletionOffersNames(t *testing.T) {
 	}
 	got = (&desk{}).run(t, "__complete", "app", "get", "")
 	wantText(t, "completion without a cluster", got.out, ":4")
+}
+
+func TestErrorsFollowTheFlagForColour(t *testing.T) {
+	for flag, want := range map[string]string{"--color=auto": "\x1b[31merror:\x1b[0m", "--color=never": "error: "} {
+		got := (&desk{hub: newMemory(), errTerm: true}).run(t, "app", "get", "ghost", flag)
+		if !strings.HasPrefix(got.err, want) {
+			t.Errorf("%s: %q does not begin with %q", flag, got.err, want)
+		}
+	}
 }

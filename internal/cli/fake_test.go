@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -30,6 +31,8 @@ type memory struct {
 	version int
 	apps    map[string]*v1alpha1.Application
 	history []watch.Event
+	// oldest is the version from which on history is known.
+	oldest  int
 	watches []*stream
 
 	// patched is called after a patch, as a controller would be woken by it.
@@ -98,10 +101,11 @@ func (m *memory) drop(name string) {
 	m.publish(watch.Event{Type: watch.Deleted, Object: app})
 }
 
-func (m *memory) get(name string) *v1alpha1.Application {
+// shop is the application that most tests are about; nil if it is gone.
+func (m *memory) shop() *v1alpha1.Application {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.apps[name].DeepCopy()
+	return m.apps["shop"].DeepCopy()
 }
 
 func (m *memory) publish(e watch.Event) {
@@ -109,6 +113,13 @@ func (m *memory) publish(e watch.Event) {
 	for _, w := range m.watches {
 		w.offer(e)
 	}
+}
+
+// forget loses history, as a server does with time.
+func (m *memory) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.history, m.oldest = nil, m.version
 }
 
 // cut ends all watches, with an error of the server if there is one.
@@ -163,6 +174,9 @@ func (m *memory) WatchApplications(_ context.Context, o metav1.ListOptions) (wat
 	since, err := strconv.Atoi(o.ResourceVersion)
 	if err != nil {
 		return nil, apierrors.NewBadRequest("a watch must go on from a list")
+	}
+	if since < m.oldest {
+		return nil, apierrors.NewResourceExpired("too old")
 	}
 	w := &stream{options: o, events: make(chan watch.Event, 1000)}
 	for _, e := range m.history {
@@ -288,7 +302,7 @@ func (s *stream) ResultChan() <-chan watch.Event { return s.events }
 
 func status(t *testing.T, err error) *apierrors.StatusError {
 	t.Helper()
-	out, ok := err.(*apierrors.StatusError)
+	out, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		t.Fatalf("%v is no answer of a server", err)
 	}

@@ -21,6 +21,8 @@ const (
 	fewNames = 16
 	// A watch that breaks is made anew so often in a row before giving up.
 	maxBreaks = 10
+	// A watch that lives shorter than that was never of use.
+	shortLife = time.Second
 )
 
 // change is the newest state of one application. App is nil when it is gone.
@@ -63,10 +65,15 @@ func (s *session) follow(ctx context.Context, names []string) <-chan change {
 	return out
 }
 
-// followAll streams the state of all applications that fit the options.
-func (s *session) followAll(ctx context.Context, o metav1.ListOptions) <-chan change {
+// followAll streams what changes after a list that was made with the options.
+func (s *session) followAll(ctx context.Context, o metav1.ListOptions, list *v1alpha1.ApplicationList) <-chan change {
+	f := &follower{session: s, options: o, version: list.ResourceVersion, known: map[string]bool{}}
+	for _, app := range list.Items {
+		f.known[app.Name] = true
+	}
 	out := make(chan change)
-	go (&follower{session: s, options: o, out: out}).run(ctx)
+	f.out = out
+	go f.run(ctx)
 	return out
 }
 
@@ -89,15 +96,16 @@ func (f *follower) run(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			f.version = ""
-			continue
-		}
-		if f.breaks++; !f.again(err) {
+		f.breaks++
+		if !f.again(err) {
 			f.send(ctx, change{err: err})
 			return
 		}
-		f.send(ctx, change{notice: fmt.Sprintf("the watch broke, trying again: %v", err)})
+		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			f.version = "" // usual after a long quiet time: the list tells what was missed
+		} else {
+			f.send(ctx, change{notice: fmt.Sprintf("the watch broke, trying again: %v", err)})
+		}
 		f.pause(ctx)
 	}
 }
@@ -135,12 +143,17 @@ func (f *follower) once(ctx context.Context) error {
 	}
 	defer w.Stop()
 	began := f.env.Now()
+	defer func() {
+		if f.env.Now().Sub(began) >= shortLife {
+			f.breaks = 0
+		}
+	}()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case ev, open := <-w.ResultChan():
-			if !open && f.env.Now().Sub(began) < time.Second {
+			if !open && f.env.Now().Sub(began) < shortLife {
 				return errors.New("the server closed the watch at once")
 			}
 			if !open {

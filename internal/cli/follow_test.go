@@ -22,8 +22,15 @@ func TestWatchSurvives(t *testing.T) {
 		says    string
 	}{
 		"the server closing it": {trouble: func(_ *testing.T, m *memory) { m.cut(nil) }},
-		"lost history": {
+		"being told that it is too old": {
 			trouble: func(t *testing.T, m *memory) { m.cut(status(t, apierrors.NewResourceExpired("too old"))) },
+		},
+		"lost history": {
+			trouble: func(_ *testing.T, m *memory) {
+				m.cut(nil)
+				m.edit("shop", func(a *v1alpha1.Application) { a.Labels["noise"] = "yes" })
+				m.forget()
+			},
 		},
 		"a server that restarts": {
 			trouble: func(t *testing.T, m *memory) {
@@ -52,6 +59,7 @@ func TestWatchSurvives(t *testing.T) {
 					test.trouble(t, m)
 					// This happens while nobody watches, and must not be missed.
 					m.edit("shop", health(v1alpha1.HealthStatusHealthy))
+					m.forget()
 				}()
 				got := (&desk{hub: m, now: time.Now}).run(t, "app", "wait", "shop", "--health", "--timeout", "600")
 				wantCode(t, got, 0)
@@ -70,6 +78,9 @@ func TestWatchGivesUp(t *testing.T) {
 		"a right that was taken away": {
 			err:  fault.Terminalf("Refused", "watching: %w", apierrors.NewForbidden(resource, "", errors.New("no"))),
 			code: 4, want: "is forbidden",
+		},
+		"a server whose lists are always too old": {
+			err: apierrors.NewResourceExpired("too old"), code: 20, want: "too old",
 		},
 		"a server that never comes back": {
 			err: fault.Transientf("Unreachable", "watching: %w", errors.New("connection refused")), code: 20,

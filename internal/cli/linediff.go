@@ -1,6 +1,9 @@
 package cli
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // edit is a line of a comparison: kept (" "), removed, added, or a mark for
 // lines that are not shown.
@@ -69,9 +72,9 @@ func lengths(a, b []string) [][]int {
 	for i := range out {
 		out[i] = make([]int, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, before := range slices.Backward(a) {
+		for j, after := range slices.Backward(b) {
+			if before == after {
 				out[i][j] = out[i+1][j+1] + 1
 				continue
 			}

@@ -64,14 +64,19 @@ func (l *listing) run(ctx context.Context) error {
 	if err != nil {
 		return l.explain("", err)
 	}
-	apps := slices.DeleteFunc(list.Items, func(a v1alpha1.Application) bool { return !l.wanted(&a) })
+	var apps []v1alpha1.Application
+	for _, a := range list.Items {
+		if l.wanted(&a) {
+			apps = append(apps, a)
+		}
+	}
 	slices.SortFunc(apps, func(a, b v1alpha1.Application) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
 	})
 	if err := l.print(apps); err != nil || !l.watch {
 		return err
 	}
-	return l.stream(ctx)
+	return l.stream(ctx, list)
 }
 
 func (l *listing) wanted(a *v1alpha1.Application) bool {
@@ -183,10 +188,10 @@ func (l *listing) signature(a *v1alpha1.Application, row []cell) string {
 }
 
 // stream prints a row whenever one is not what was printed before.
-func (l *listing) stream(ctx context.Context) error {
+func (l *listing) stream(ctx context.Context, list *v1alpha1.ApplicationList) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes := l.followAll(ctx, metav1.ListOptions{LabelSelector: l.selector})
+	changes := l.followAll(ctx, metav1.ListOptions{LabelSelector: l.selector}, list)
 	for {
 		c, err := l.next(ctx, changes, nil)
 		if ctx.Err() != nil {

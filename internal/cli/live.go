@@ -72,21 +72,30 @@ func (l *live) size() (width, height int) {
 // over.
 func (l *live) picture() []string {
 	width, height := l.size()
-	room := max(height-1, len(l.trackers))
-	share := max((room-len(l.trackers))/len(l.trackers), 0)
+	room := max(height-1, 1)
+	shown := slices.Clone(l.trackers)
+	if len(shown) > room {
+		slices.SortStableFunc(shown, func(a, b *tracker) int { return a.urgency() - b.urgency() })
+		shown = shown[:max(room-1, 1)]
+		room--
+	}
+	share := (room - len(shown)) / len(shown)
 	var out []string
-	for _, t := range l.trackers {
+	for _, t := range shown {
 		out = append(out, l.head(t, width))
 		out = append(out, l.objects(t, width, share)...)
 	}
-	return out[:min(len(out), room)]
+	if hidden := len(l.trackers) - len(shown); hidden > 0 && height > 2 {
+		out = append(out, l.err.paint(faint, "… and "+plural(hidden, "more application")))
+	}
+	return out
 }
 
 func (l *live) head(t *tracker, width int) string {
 	phase, message := t.phase()
 	elapsed := duration.HumanDuration(max(l.env.Now().Sub(t.begun), 0))
 	text := clean(t.name) + "  "
-	rest := cut("  "+elapsed+"  "+message, max(width-utf8.RuneCountInString(text)-len(phase), 1))
+	rest := cut(strings.TrimRight("  "+elapsed+"  "+message, " "), max(width-utf8.RuneCountInString(text)-len(phase), 1))
 	return l.err.paint(bold, text) + l.err.paint(phaseColour(phase), string(phase)) + rest
 }
 
@@ -98,7 +107,7 @@ func (l *live) objects(t *tracker, width, room int) []string {
 		hidden = len(results) - keep
 		results = pressing(results)[:keep]
 	}
-	out := make([]string, 0, room)
+	var out []string
 	for _, r := range results {
 		text := cut(resultLine(r), width-2)
 		m, rest, _ := strings.Cut(text, " ")

@@ -80,6 +80,17 @@ func (t *tracker) ended() bool {
 	return t.lost != nil || t.state != nil && t.state.Phase.Completed()
 }
 
+// urgency orders what a person should look at first.
+func (t *tracker) urgency() int {
+	switch {
+	case t.ended() && t.verdict() != nil:
+		return 0
+	case !t.ended():
+		return 1
+	}
+	return 2
+}
+
 func allEnded(all []*tracker) bool {
 	return !slices.ContainsFunc(all, func(t *tracker) bool { return !t.ended() })
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 )
@@ -28,7 +29,6 @@ type session struct {
 // global are the flags that every command has.
 type global struct {
 	Flags
-	colour string
 }
 
 func (g *global) register(cmd *cobra.Command, env *Env) {
@@ -36,15 +36,15 @@ func (g *global) register(cmd *cobra.Command, env *Env) {
 	f.StringVar(&g.Kubeconfig, "kubeconfig", "", "path to the kubeconfig file (default: as kubectl does)")
 	f.StringVar(&g.Context, "context", "", "context of the kubeconfig (default: the current one)")
 	f.StringVarP(&g.Namespace, "namespace", "n", env.namespace(), "namespace of the applications")
-	f.StringVar(&g.colour, "color", colourAuto, "when to colour: auto, always or never")
+	f.StringVar(&env.colour, "color", colourAuto, "when to colour: auto, always or never")
 	fixed(cmd, "color", colourAuto, colourAlways, colourNever)
 }
 
 // connect begins a session. The names may carry their namespace, as in the
 // output of "app list -o name"; it returns them without.
 func (g *global) connect(ctx context.Context, env *Env, names []string) (*session, []string, error) {
-	if !slices.Contains([]string{colourAuto, colourAlways, colourNever}, g.colour) {
-		return nil, nil, usagef("--color is auto, always or never, not %q", g.colour)
+	if !slices.Contains([]string{colourAuto, colourAlways, colourNever}, env.colour) {
+		return nil, nil, usagef("--color is auto, always or never, not %q", env.colour)
 	}
 	flags := g.Flags
 	bare, err := flags.split(names, env.namespace())
@@ -57,8 +57,8 @@ func (g *global) connect(ctx context.Context, env *Env, names []string) (*sessio
 	}
 	s := &session{
 		env: env, flags: flags, hub: hub,
-		out: palette{on: wantColour(g.colour, env.OutIsTerminal, env.Getenv)},
-		err: palette{on: wantColour(g.colour, env.ErrIsTerminal, env.Getenv)},
+		out: palette{on: wantColour(env.colour, env.OutIsTerminal, env.Getenv)},
+		err: palette{on: wantColour(env.colour, env.ErrIsTerminal, env.Getenv)},
 	}
 	return s, bare, nil
 }
@@ -70,7 +70,8 @@ func (f *Flags) split(names []string, standard string) ([]string, error) {
 		if !qualified {
 			namespace, name = f.Namespace, n
 		}
-		if namespace == "" || name == "" || strings.Contains(name, "/") {
+		// A watch puts the name into a selector, where other characters have a meaning.
+		if namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
 			return nil, usagef("%q is no name of an application: write NAME or NAMESPACE/NAME", n)
 		}
 		if namespace != f.Namespace && (f.Namespace != standard || len(bare) > 0) {

@@ -52,7 +52,7 @@ func newSync(env *Env, g *global) *cobra.Command {
 	f.BoolVar(&c.prune, "prune", false, "also delete what Git no longer has")
 	f.BoolVar(&c.dryRun, "dry-run", false, "change nothing, only say what would be done")
 	f.BoolVar(&c.force, "force", false, "delete and make anew what cannot be updated")
-	f.StringArrayVar(&c.resources, "resource", nil, 
+	f.StringArrayVar(&c.resources, "resource", nil,
 		"only this object, as GROUP:KIND:[NAMESPACE/]NAME; * fits anything, a leading ! leaves out")
 	f.BoolVar(&c.async, "async", false, "do not wait for the end")
 	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait for the end; 0 is no limit")
@@ -158,7 +158,8 @@ func (c *syncing) stopped(trackers []*tracker, err error) error {
 		return fmt.Errorf("syncing application %s: not done after %d seconds; it goes on in the cluster, wait for it with %q",
 			quoted(open, ", "), c.timeout, wait)
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("stopped watching the sync of application %s: it goes on in the cluster, wait for it with %q", quoted(open, ", "), wait)
+		return fmt.Errorf("stopped watching the sync of application %s: it goes on in the cluster, wait for it with %q",
+			quoted(open, ", "), wait)
 	}
 	return err
 }
@@ -185,25 +186,22 @@ func (c *syncing) print(trackers []*tracker) error {
 		if t.app == nil || t.state == nil {
 			continue
 		}
-		if c.output.form == outputJSON && len(trackers) > 1 || c.output.form == outputYAML && i > 0 {
-			if err := c.output.stream(c.env.Out, exportable(t.app)); err != nil {
-				return err
-			}
-			continue
-		}
-		if c.output.structured() {
-			if err := c.output.encode(c.env.Out, exportable(t.app)); err != nil {
-				return err
-			}
-			continue
-		}
-		if i > 0 {
-			fmt.Fprintln(c.env.Out)
-		}
-		r := result{name: t.name, state: t.state, now: c.env.Now(), palette: c.out, wide: c.output.form == outputWide}
-		if err := r.write(c.env.Out); err != nil {
+		if err := c.printOne(t, i == 0, len(trackers) == 1); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *syncing) printOne(t *tracker, first, alone bool) error {
+	switch {
+	case c.output.structured() && (alone || first && c.output.form == outputYAML):
+		return c.output.encode(c.env.Out, exportable(t.app))
+	case c.output.structured():
+		return c.output.stream(c.env.Out, exportable(t.app))
+	case !first:
+		fmt.Fprintln(c.env.Out)
+	}
+	r := result{name: t.name, state: t.state, now: c.env.Now(), palette: c.out, wide: c.output.form == outputWide}
+	return r.write(c.env.Out)
 }

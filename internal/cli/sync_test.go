@@ -98,60 +98,6 @@ apps    Deployment   shop        web       Synced                       configur
 	})
 }
 
-func TestSyncDrawsOverItselfOnATerminal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(shop("shop"))
-		m.patched = play(m)
-		got := (&desk{hub: m, now: time.Now, errTerm: true, env: map[string]string{"NO_COLOR": "1"}}).run(t, "app", "sync", "shop")
-		wantCode(t, got, 0)
-		frames := strings.Split(got.err, "\r\x1b[J")
-		if last := frames[len(frames)-1]; last != "" {
-			t.Errorf("the picture was left on the screen: %q", last)
-		}
-		for _, f := range frames[:len(frames)-1] {
-			body := strings.TrimRight(f, "\x1b[0123456789A")
-			for line := range strings.SplitSeq(body, "\n") {
-				if n := len([]rune(line)); n > 72 {
-					t.Errorf("a line of %d columns would wrap: %q", n, line)
-				}
-			}
-		}
-		wantText(t, "the picture", got.err,
-			"shop  Running  2s  running hooks\n  ◌ Job.batch shop/migrate PreSync hook Running\n",
-			"shop  Running  5s  waiting for Deployment.apps shop/web\n  ✔ Job.batch shop/migrate PreSync hook Succeeded\n"+
-				"  ◌ Deployment.apps shop/web Synced (not healthy yet): configured\n\x1b[3A")
-		if n := strings.Count(got.err, "shop  Running"); n < 5 {
-			t.Errorf("the clock stood still: %d pictures in 5 seconds", n)
-		}
-	})
-}
-
-func TestSyncNeverDrawsMoreThanTheScreen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(shop("shop"))
-		m.patched = func(*v1alpha1.Application) {
-			go func() {
-				var all []v1alpha1.ResourceResult
-				for range 40 {
-					all = append(all, web(v1alpha1.ResultCodeSynced, "", strings.Repeat("long ", 40)))
-				}
-				all = append(all, web(v1alpha1.ResultCodeSyncFailed, "", "quota exceeded"))
-				advance(m, "shop", v1alpha1.OperationRunning, strings.Repeat("wordy ", 40), all...)
-				time.Sleep(time.Second)
-				advance(m, "shop", v1alpha1.OperationFailed, "one failed", all...)
-			}()
-		}
-		got := (&desk{hub: m, now: time.Now, errTerm: true, env: map[string]string{"NO_COLOR": "1"}}).run(t, "app", "sync", "shop")
-		wantCode(t, got, 20)
-		for frame := range strings.SplitSeq(got.err, "\r\x1b[J") {
-			if n := strings.Count(frame, "\n"); n > 11 && strings.Contains(frame, "◌") {
-				t.Errorf("a picture of %d lines on a screen of 12", n)
-			}
-		}
-		wantText(t, "the picture", got.err, "  ✗ Deployment.apps shop/web SyncFailed: quota exceeded\n", "  … and 32 more\n\x1b[11A")
-	})
-}
-
 func TestSyncWritesTheOperation(t *testing.T) {
 	app := shop("shop")
 	app.Spec.SyncPolicy = &v1alpha1.SyncPolicy{
@@ -224,7 +170,7 @@ func TestSyncSettlesPatterns(t *testing.T) {
 			got := (&desk{hub: m}).run(t, args...)
 			wantCode(t, got, test.code)
 			var names []string
-			if op := m.get("shop").Operation; op != nil {
+			if op := m.shop().Operation; op != nil {
 				for _, r := range op.Sync.Resources {
 					names = append(names, r.Name)
 				}
@@ -335,6 +281,19 @@ func TestSyncEndsBadly(t *testing.T) {
 			},
 			want: []string{"an operation by joe took its place"},
 		},
+		"the operation before comes back first": {
+			play: func(m *memory) {
+				old := v1alpha1.OperationState{
+					Phase: v1alpha1.OperationSucceeded, StartedAt: metav1.NewTime(today), FinishedAt: new(metav1.NewTime(today)),
+					Operation: v1alpha1.Operation{InitiatedBy: v1alpha1.OperationInitiator{Username: "jane"}},
+				}
+				m.edit("shop", func(a *v1alpha1.Application) { a.Status.OperationState = &old })
+				time.Sleep(time.Second)
+				m.edit("shop", func(a *v1alpha1.Application) { a.Status.OperationState = nil })
+				advance(m, "shop", v1alpha1.OperationFailed, "the real end")
+			},
+			want: []string{"Failed: the real end"},
+		},
 		"the wish is taken away": {
 			play: func(m *memory) { m.edit("shop", func(a *v1alpha1.Application) { a.Operation = nil }) },
 			want: []string{"the operation was taken away before it ended"},
@@ -343,7 +302,11 @@ func TestSyncEndsBadly(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := newMemory(shop("shop"))
+				app := shop("shop")
+				app.Status.OperationState = &v1alpha1.OperationState{
+					Phase: v1alpha1.OperationSucceeded, StartedAt: metav1.NewTime(today), FinishedAt: new(metav1.NewTime(today)),
+				}
+				m := newMemory(app)
 				m.patched = func(*v1alpha1.Application) {
 					go func() {
 						time.Sleep(time.Second)

@@ -137,6 +137,9 @@ func (c *waiting) state(app *v1alpha1.Application) string {
 		out += " at " + clean(r)
 	}
 	out += ", " + explained(c.err.paint(healthColour(s.Health.Status), health), s.Health.Message)
+	if !app.DeletionTimestamp.IsZero() {
+		out += ", being deleted"
+	}
 	if busy(app) {
 		phase, message := v1alpha1.OperationPhase("Pending"), ""
 		if o := s.OperationState; o != nil && !o.Phase.Completed() {

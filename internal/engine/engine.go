@@ -65,10 +65,11 @@ type Cluster interface {
 	Server
 }
 
-// Clusters finds the cluster of a destination. One that is not known is a
-// Terminal fault.
+// Clusters finds the cluster of a destination, and that cluster's server and
+// name: a destination has one of the two, and rules are written for either.
+// One that is not known is a Terminal fault.
 type Clusters interface {
-	For(destination v1alpha1.ApplicationDestination) (Cluster, error)
+	For(destination v1alpha1.ApplicationDestination) (c Cluster, server, name string, err error)
 }
 
 // Settings are the knobs that may change while the engine runs.

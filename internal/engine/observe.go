@@ -8,9 +8,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
@@ -18,6 +15,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
+	"golang.org/x/sync/errgroup"
 )
 
 // observation is one look at an application: what Git says, what is live, and
@@ -29,6 +27,9 @@ type observation struct {
 	source   v1alpha1.ApplicationSource
 	revision string
 	cluster  Cluster
+	// server and clusterName are the two names of the cluster.
+	server, clusterName string
+
 	plan     *plan.Plan
 	findings []finding.Finding
 	err      error
@@ -56,8 +57,8 @@ func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look)
 	}
 	var project policy.Project
 	steps := []func() error{
-		func() error { return e.project(ctx, o, &project) },
 		func() error { return e.destination(o) },
+		func() error { return e.project(ctx, o, &project) },
 		func() error { return e.resolve(ctx, o, l) },
 		func() error { return e.compare(ctx, o, project, l) },
 	}
@@ -98,23 +99,22 @@ func (e *Engine) project(ctx context.Context, o *observation, into *policy.Proje
 		return err
 	}
 	*into = policy.Of(p)
-	d := o.app.Spec.Destination
 	if v := policy.Source(*into, o.source.RepoURL); !v.Allowed {
 		o.refuse(finding.InvalidSpec, v.Reason)
 	}
-	if v := policy.DestinationOf(*into, d.Server, d.Name, d.Namespace); !v.Allowed {
+	if v := policy.DestinationOf(*into, o.server, o.clusterName, o.app.Spec.Destination.Namespace); !v.Allowed {
 		o.refuse(finding.InvalidSpec, v.Reason)
 	}
 	return nil
 }
 
 func (e *Engine) destination(o *observation) error {
-	c, err := e.Clusters.For(o.app.Spec.Destination)
+	c, server, name, err := e.Clusters.For(o.app.Spec.Destination)
 	if err != nil && fault.ClassOf(err) == fault.Terminal {
 		o.refuse(finding.InvalidSpec, err.Error())
 		return nil
 	}
-	o.cluster = c
+	o.cluster, o.server, o.clusterName = c, server, name
 	return err
 }
 
@@ -148,12 +148,12 @@ func (e *Engine) resolve(ctx context.Context, o *observation, l look) error {
 
 // compare renders, asks the server what only it knows, and computes the plan.
 func (e *Engine) compare(ctx context.Context, o *observation, project policy.Project, l look) error {
-	manifests, err := e.render(ctx, o, l)
+	rendered, err := e.render(ctx, o, l)
 	if err != nil {
 		return err
 	}
 	view := o.cluster.View()
-	desired, repeated := plan.Desire(o.instance, o.app.Spec.Destination.Namespace, manifests, view.Scopes)
+	desired, repeated := plan.Desire(o.instance, o.app.Spec.Destination.Namespace, rendered.Objects, view.Scopes)
 	in := plan.Input{
 		App: plan.App{
 			Instance:        o.instance,
@@ -163,6 +163,7 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 		Project:  project,
 		Desired:  desired,
 		Repeated: repeated,
+		LeftOut:  leftOut(rendered),
 		Live:     liveFacts(o, desired),
 		Verdicts: e.knownVerdicts(o.app.Name),
 		Cluster:  view,
@@ -176,6 +177,14 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil
+}
+
+// leftOut is what the render could not take in.
+func leftOut(r manifest.Result) []string {
+	if !r.Incomplete {
+		return nil
+	}
+	return r.Skipped
 }
 
 // liveFacts are the facts that a plan is made from: the application's own
@@ -201,51 +210,62 @@ func liveFacts(o *observation, desired object.Set) []object.Fact {
 
 // render gives the manifests of the revision, from memory if nothing that
 // they were made from has changed.
-func (e *Engine) render(ctx context.Context, o *observation, l look) ([]*unstructured.Unstructured, error) {
+func (e *Engine) render(ctx context.Context, o *observation, l look) (manifest.Result, error) {
+	req := request(o.source)
+	commit := renderKey(o.source.RepoURL+"@"+o.revision, req)
+	if r, ok := e.renders.get(commit); ok && !l.hard {
+		return r, nil
+	}
 	tree, err := e.Sources.Tree(ctx, o.source.RepoURL, o.revision)
 	if err != nil {
-		return nil, err
+		return manifest.Result{}, err
 	}
 	if c, ok := tree.(io.Closer); ok {
 		defer func() { _ = c.Close() }()
 	}
-	req := request(o.source)
-	key := renderKey(tree, o.source.RepoURL, o.revision, req)
-	if !l.hard {
-		if r, ok := e.renders.get(key); ok {
-			return r, nil
-		}
+	key := commit
+	if d, ok := digest(tree, req.Path); ok {
+		key = renderKey(d, req)
+	}
+	if r, ok := e.renders.get(key); ok && !l.hard {
+		e.renders.name(commit, key)
+		return r, nil
 	}
 	result, err := e.Renderer.Render(ctx, tree, req)
 	if err != nil {
-		return nil, fmt.Errorf("rendering %q of %s at %s: %w", o.source.Path, o.source.RepoURL, short(o.revision), err)
+		return manifest.Result{}, fmt.Errorf("rendering %q of %s at %s: %w", o.source.Path, o.source.RepoURL, short(o.revision), err)
 	}
-	e.renders.put(key, result.Objects)
-	return result.Objects, nil
+	e.renders.put(key, result)
+	e.renders.name(commit, key)
+	return result, nil
 }
 
 func request(s v1alpha1.ApplicationSource) manifest.Request {
 	req := manifest.Request{Path: s.Path}
 	if d := s.Directory; d != nil {
+		req.Explicit = true
 		req.Recurse, req.Include, req.Exclude = d.Recurse, d.Include, d.Exclude
 		req.DisableExtensionFilter = d.DisableExtensionFilter
 	}
 	return req
 }
 
-// renderKey names what a render depends on: the content of the path where the
-// tree can name it, so that a commit elsewhere renders nothing anew, else the
-// whole commit.
-func renderKey(tree fs.FS, repo, commit string, req manifest.Request) string {
-	content := repo + "@" + commit
-	if d, ok := tree.(interface {
+// digest names the content of a path, where the tree can: then a commit
+// elsewhere renders nothing anew.
+func digest(tree fs.FS, path string) (string, bool) {
+	d, ok := tree.(interface {
 		Digest(path string) (string, error)
-	}); ok {
-		if digest, err := d.Digest(cleanPath(req.Path)); err == nil {
-			content = digest
-		}
+	})
+	if !ok {
+		return "", false
 	}
-	return fmt.Sprintf("%s %q %t %q %q %t", content, req.Path, req.Recurse, req.Include, req.Exclude, req.DisableExtensionFilter)
+	name, err := d.Digest(cleanPath(path))
+	return name, err == nil
+}
+
+// renderKey names what a render depends on.
+func renderKey(content string, req manifest.Request) string {
+	return fmt.Sprintf("%s %+v", content, req)
 }
 
 func cleanPath(p string) string {

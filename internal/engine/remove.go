@@ -22,7 +22,7 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 	if !cascade {
 		return Result{}, nil
 	}
-	c, err := e.Clusters.For(app.Spec.Destination)
+	c, _, _, err := e.Clusters.For(app.Spec.Destination)
 	if err != nil && fault.ClassOf(err) == fault.Terminal {
 		slog.WarnContext(ctx, "destination is not known, letting the application go without deleting", "app", app.Name, "error", err)
 		return Result{}, e.release(ctx, app)

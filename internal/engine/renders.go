@@ -5,46 +5,74 @@ import (
 	"encoding/json"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
-// renders remembers rendered manifests by what they were made from, up to a
-// number of bytes; the least recently used go first. What it returns is
-// shared: nobody may change it.
+// renders remembers rendered manifests by the content that they were made
+// from, up to a number of bytes; the least recently used go first. A commit is
+// another name for the content that it has, so that the same commit is found
+// without opening it. What renders returns is shared: nobody may change it.
 type renders struct {
 	most int
 
 	mu      sync.Mutex
 	size    int
 	entries map[string]*list.Element
-	order   *list.List
+	// names are the other names of the entries.
+	names map[string]string
+	order *list.List
 }
 
 type rendered struct {
-	key     string
-	size    int
-	objects []*unstructured.Unstructured
+	key    string
+	names  []string
+	size   int
+	result manifest.Result
 }
 
 func newRenders(most int) *renders {
-	return &renders{most: most, entries: map[string]*list.Element{}, order: list.New()}
+	return &renders{most: most, entries: map[string]*list.Element{}, names: map[string]string{}, order: list.New()}
 }
 
-func (r *renders) get(key string) ([]*unstructured.Unstructured, bool) {
+// get finds a render by its key or by another name.
+func (r *renders) get(key string) (manifest.Result, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if real, ok := r.names[key]; ok {
+		key = real
+	}
+	el, ok := r.entries[key]
+	if !ok {
+		return manifest.Result{}, false
+	}
+	r.order.MoveToFront(el)
+	entry, _ := el.Value.(*rendered)
+	return entry.result, true
+}
+
+// mostNames bounds the commits that an entry is known by; the oldest go first.
+const mostNames = 8
+
+// name adds another name to an entry.
+func (r *renders) name(name, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	el, ok := r.entries[key]
-	if !ok {
-		return nil, false
+	if !ok || r.names[name] == key {
+		return
 	}
-	r.order.MoveToFront(el)
-	entry, _ := el.Value.(rendered)
-	return entry.objects, true
+	entry, _ := el.Value.(*rendered)
+	entry.names = append(entry.names, name)
+	r.names[name] = key
+	if len(entry.names) > mostNames {
+		delete(r.names, entry.names[0])
+		entry.names = entry.names[1:]
+	}
 }
 
-func (r *renders) put(key string, objects []*unstructured.Unstructured) {
+func (r *renders) put(key string, result manifest.Result) {
 	size := len(key)
-	for _, o := range objects {
+	for _, o := range result.Objects {
 		raw, err := json.Marshal(o.Object)
 		if err != nil {
 			return
@@ -60,7 +88,7 @@ func (r *renders) put(key string, objects []*unstructured.Unstructured) {
 	if el, ok := r.entries[key]; ok {
 		r.drop(el)
 	}
-	r.entries[key] = r.order.PushFront(rendered{key: key, size: size, objects: objects})
+	r.entries[key] = r.order.PushFront(&rendered{key: key, size: size, result: result})
 	r.size += size
 	for r.size > r.most {
 		r.drop(r.order.Back())
@@ -68,7 +96,10 @@ func (r *renders) put(key string, objects []*unstructured.Unstructured) {
 }
 
 func (r *renders) drop(el *list.Element) {
-	entry, _ := r.order.Remove(el).(rendered)
+	entry, _ := r.order.Remove(el).(*rendered)
 	delete(r.entries, entry.key)
+	for _, n := range entry.names {
+		delete(r.names, n)
+	}
 	r.size -= entry.size
 }

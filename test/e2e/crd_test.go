@@ -60,9 +60,10 @@ func TestExamples(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			data, err := os.ReadFile(file)
 			f.must(err)
-			var want map[string]any
-			f.must(yaml.Unmarshal(data, &want))
-			u := &unstructured.Unstructured{Object: want}
+			raw, err := yaml.YAMLToJSON(data)
+			f.must(err)
+			u := &unstructured.Unstructured{}
+			f.must(u.UnmarshalJSON(raw))
 			gvr := map[string]schema.GroupVersionResource{
 				"Application":    {Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "applications"},
 				"ApplicationSet": {Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "applicationsets"},

@@ -34,6 +34,11 @@ spec:
       containers:
       - {name: web, image: "example.com/web:1"}
 `
+	key = `apiVersion: v1
+kind: Secret
+metadata: {name: key}
+stringData: {token: hush}
+`
 	extra = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: extra}
@@ -159,7 +164,7 @@ func checkStatus(t *testing.T, app *v1alpha1.Application, revision string) {
 // each object, and a refresh without a change asks the cluster nothing.
 func TestUnchangedCostsNothing(t *testing.T) {
 	f := setup(t)
-	f.must(f.git.Create("shop", map[string]string{"shop/settings.yaml": settingsV1, "shop/web.yaml": web, "shop/extra.yaml": extra}))
+	f.must(f.git.Create("shop", map[string]string{"shop/settings.yaml": settingsV1, "shop/key.yaml": key, "shop/extra.yaml": extra}))
 	revision, err := f.git.Revision("shop", "main")
 	f.must(err)
 	f.start()
@@ -283,7 +288,7 @@ func TestGitOutage(t *testing.T) {
 // TestMistakesAreTold shows what a user sees of a spec that cannot work.
 func TestMistakesAreTold(t *testing.T) {
 	f := setup(t)
-	f.must(f.git.Create("shop", map[string]string{"shop/settings.yaml": settingsV1, "broken/a.yaml": "kind: [\n"}))
+	f.must(f.git.Create("shop", map[string]string{"shop/settings.yaml": settingsV1, "broken/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: [\n"}))
 	f.start()
 	cases := map[string]struct{ spec, want string }{
 		"nodest": {`{source: {repoURL: "` + f.git.URL("shop") + `", path: shop}}`, "has no destination"},

@@ -13,11 +13,13 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 )
 
-// applied counts towline's real applies in the destination, by object.
+// applied counts what the server took of towline's applies in the destination,
+// by object. A request that a killed process left behind is aborted by the
+// server and does not count: its object was not there afterwards.
 func (f *fixture) applied() map[string]int {
 	out := map[string]int{}
 	for _, e := range f.requests() {
-		if e.Namespace == f.dest && e.Writes() {
+		if e.Namespace == f.dest && e.Writes() && e.Code < 300 {
 			out[e.Resource+"/"+e.Name]++
 		}
 	}

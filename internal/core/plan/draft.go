@@ -145,6 +145,8 @@ func (d *draft) extra(f object.Fact) {
 	case object.Option(f.Options, v1alpha1.SyncOptionPrune) == v1alpha1.SyncOptionValueConfirm:
 		it.Action, it.Reason = Skip, "held: Prune=confirm is not honoured by this version; delete the object by hand"
 		d.note(finding.NotHonoured, finding.Warning, f.Key, fmt.Sprintf("%s is %s", f.Key, it.Reason))
+	case len(d.in.LeftOut) > 0:
+		it.Action, it.Reason = Skip, "held: a part of the source could not be rendered, and may have it"
 	case d.gap(f.Key.Group) != "":
 		it.Action, it.Reason = Skip, fmt.Sprintf(
 			"held: the cluster does not answer for API group %q, so what Git has of it cannot be told", d.gap(f.Key.Group))
@@ -176,6 +178,12 @@ func (d *draft) repeated() {
 	for _, k := range d.in.Repeated {
 		d.note(finding.RepeatedResource, finding.Warning, k, fmt.Sprintf(
 			"%s appeared more than once among the manifests; the last one counts, remove the others", k))
+	}
+}
+
+func (d *draft) leftOut() {
+	for _, what := range d.in.LeftOut {
+		d.note(finding.NotHonoured, finding.Warning, object.Key{}, "left out of the source, and nothing is pruned for it: "+what)
 	}
 }
 

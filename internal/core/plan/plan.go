@@ -82,6 +82,9 @@ type Input struct {
 	Desired object.Set
 	// Repeated are the keys that the render produced more than once.
 	Repeated []object.Key
+	// LeftOut says which parts of the source this version could not render.
+	// While there are any nothing is pruned: what is missing may be in them.
+	LeftOut []string
 	// Live are the facts of the objects that carry the application's mark and
 	// of those that stand under a desired key.
 	Live []object.Fact
@@ -180,6 +183,7 @@ func Compute(in Input, answers map[object.Key]Answer) Plan {
 		d.extra(f)
 	}
 	d.repeated()
+	d.leftOut()
 	d.namespace()
 	slices.SortFunc(d.items, order)
 	return Plan{Items: d.items, Findings: finding.Sort(d.findings)}
