@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/term"
+	"k8s.io/client-go/rest"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
@@ -49,6 +50,9 @@ func hubClient(f cli.Flags) (*hub.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The server warns of the finalizer's name, which is Argo CD's, at every
+	// deletion; there is nothing that the user could do about it.
+	config.WarningHandler = rest.NoWarnings{}
 	return hub.New(config, f.Namespace)
 }
 

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -26,23 +25,31 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := command().ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, cli.ErrDifferent) {
-		fmt.Fprintln(os.Stderr, "Error:", err)
-	}
-	return cli.ExitCode(err)
+	env := environment()
+	return cli.Report(env, command(env).ExecuteContext(ctx))
 }
 
-func command() *cobra.Command {
+func command(env *cli.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "towline",
 		Short:         "Git pulls; the cluster follows",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          noCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(runCommand(), cli.NewApp(environment()))
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &cli.UsageError{Err: err} })
+	root.AddCommand(runCommand(), cli.NewApp(env))
 	return root
+}
+
+// noCommand is for words that no command took.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &cli.UsageError{Err: fmt.Errorf("%q is not a command; `%s --help` lists them", args[0], cmd.Name())}
 }
 
 // logging sends every log line to stderr in one format. Of what client-go has

@@ -1,0 +1,250 @@
+// Command dev is the whole thing on a laptop: a real control plane, a git
+// server with a sample repository, and towline following it. It runs until
+// Ctrl-C and leaves nothing behind. It must not be needed by anything else.
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/hack/cluster/gitserver"
+)
+
+//go:embed sample
+var sample embed.FS
+
+// placeholder stands in the sample for the address of its repository.
+const placeholder = "REPOSITORY"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "dev:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "towline-dev-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d := &dev{dir: dir, out: os.Stdout}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	steps := []struct {
+		title string
+		do    func(context.Context) error
+	}{
+		{"building towline", d.buildTowline},
+		{"building the control plane (about ten minutes the first time, then cached)", d.buildPlane},
+		{"starting Kubernetes", d.startPlane},
+		{"starting a git server with a sample repository", d.startGit},
+		{"installing the CRDs", d.install},
+		{"starting towline", d.startTowline},
+		{"applying root.yaml and waiting for all that follows from it", d.applyRoot},
+	}
+	for _, s := range steps {
+		fmt.Fprintf(d.out, "• %s … ", s.title)
+		start := time.Now()
+		if err := s.do(ctx); err != nil {
+			fmt.Fprintln(d.out)
+			return fmt.Errorf("%s: %w", s.title, err)
+		}
+		fmt.Fprintf(d.out, "%.1fs\n", time.Since(start).Seconds())
+	}
+	d.explain()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(d.out, "\nStopping; nothing is left behind.")
+		return nil
+	case err := <-d.ended:
+		return fmt.Errorf("towline ended: %w; its log was:\n%s", err, d.tail())
+	}
+}
+
+// dev is what runs.
+type dev struct {
+	dir     string
+	out     io.Writer
+	plane   *controlplane.Plane
+	git     *gitserver.Server
+	towline *exec.Cmd
+	ended   chan error
+}
+
+func (d *dev) path(name ...string) string { return filepath.Join(append([]string{d.dir}, name...)...) }
+
+func (d *dev) buildTowline(ctx context.Context) error {
+	return d.command(ctx, "go", "build", "-o", d.path("bin", "towline"), "./cmd/towline")
+}
+
+func (d *dev) buildPlane(ctx context.Context) error {
+	_, err := controlplane.Build(ctx, io.Discard)
+	return err
+}
+
+func (d *dev) startPlane(ctx context.Context) (err error) {
+	d.plane, err = controlplane.Start(ctx, controlplane.Options{Name: "towline-dev", Dir: d.path("cluster"), Nodes: 2})
+	if err != nil {
+		return err
+	}
+	return os.Symlink(d.plane.Kubectl(), d.path("bin", "kubectl"))
+}
+
+func (d *dev) startGit(context.Context) (err error) {
+	if d.git, err = gitserver.Start(d.path("git")); err != nil {
+		return err
+	}
+	files, err := d.sampleFiles()
+	if err != nil {
+		return err
+	}
+	return d.git.Create("demo", files)
+}
+
+// sampleFiles are the sample with the repository's address in place.
+func (d *dev) sampleFiles() (map[string]string, error) {
+	files := map[string]string{}
+	err := fs.WalkDir(sample, "sample", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := sample.ReadFile(path)
+		files[strings.TrimPrefix(path, "sample/")] = strings.ReplaceAll(string(data), placeholder, d.git.URL("demo"))
+		return err
+	})
+	return files, err
+}
+
+func (d *dev) install(ctx context.Context) error {
+	if err := d.kubectl(ctx, nil, "apply", "-k", "config/crd"); err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, nil, "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/appprojects.argoproj.io"); err != nil {
+		return err
+	}
+	return d.kubectl(ctx, nil, "create", "namespace", "argocd")
+}
+
+func (d *dev) startTowline(context.Context) error {
+	log, err := os.Create(d.path("towline.log"))
+	if err != nil {
+		return err
+	}
+	// Not bound to the context: it is asked to end, not killed.
+	d.towline = exec.CommandContext(context.Background(), d.path("bin", "towline"), "run", "--kubeconfig", d.plane.Kubeconfig(), "--data", d.path("data"))
+	d.towline.Stderr = log
+	d.towline.SysProcAttr = dieWithParent()
+	if err := d.towline.Start(); err != nil {
+		return err
+	}
+	d.ended = make(chan error, 1)
+	go func() { d.ended <- d.towline.Wait() }()
+	return nil
+}
+
+func (d *dev) applyRoot(ctx context.Context) error {
+	files, err := d.sampleFiles()
+	if err != nil {
+		return err
+	}
+	if err := d.kubectl(ctx, strings.NewReader(files["root.yaml"]), "apply", "-f", "-"); err != nil {
+		return err
+	}
+	// root makes the others, so they can be waited for only after it.
+	for _, app := range []string{"root", "cache", "web"} {
+		err := d.command(ctx, d.path("bin", "towline"), "app", "wait", app, "--timeout", "120", "--kubeconfig", d.plane.Kubeconfig())
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explain says what to try next.
+func (d *dev) explain() {
+	fmt.Fprintf(d.out, `
+Towline follows %[1]s. In another terminal:
+
+  export KUBECONFIG=%[2]s PATH=%[3]s:$PATH
+  towline app list
+  towline app get web
+
+Change something in Git, and see it arrive:
+
+  git clone %[1]s %[4]s && cd %[4]s
+  sed -i.bak s/blue/green/ workloads/web/settings.yaml && rm workloads/web/*.bak
+  git commit -am "Go green" && git push
+  towline app get web --refresh      # or wait: Git is looked at every two to three minutes
+  kubectl -n web get configmap settings -o jsonpath='{.data.colour}{"\n"}'
+
+Change something in the cluster, and see it healed:
+
+  kubectl -n web scale deployment web --replicas=1
+  kubectl -n web delete configmap settings
+  towline app get web
+
+Towline's log is %[5]s. Ctrl-C stops everything and leaves nothing behind.
+`, d.git.URL("demo"), d.plane.Kubeconfig(), d.path("bin"), d.path("demo"), d.path("towline.log"))
+}
+
+func (d *dev) stop() error {
+	var errs []error
+	if d.towline != nil && d.towline.Process != nil {
+		_ = d.towline.Process.Signal(os.Interrupt)
+		select {
+		case <-d.ended:
+		case <-time.After(10 * time.Second):
+			errs = append(errs, d.towline.Process.Kill())
+		}
+	}
+	if d.git != nil {
+		errs = append(errs, d.git.Close())
+	}
+	if d.plane != nil {
+		errs = append(errs, d.plane.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+func (d *dev) tail() string {
+	data, err := os.ReadFile(d.path("towline.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(data[max(0, len(data)-2000):])
+}
+
+func (d *dev) kubectl(ctx context.Context, stdin io.Reader, args ...string) error {
+	return d.input(ctx, stdin, d.plane.Kubectl(), append([]string{"--kubeconfig", d.plane.Kubeconfig()}, args...)...)
+}
+
+func (d *dev) command(ctx context.Context, name string, args ...string) error {
+	return d.input(ctx, nil, name, args...)
+}
+
+// input runs a program quietly; what it said is in the error.
+func (d *dev) input(ctx context.Context, stdin io.Reader, name string, args ...string) error {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, out.String())
+	}
+	return nil
+}
