@@ -34,7 +34,7 @@ func TestSyncDrawsOverItselfOnATerminal(t *testing.T) {
 		wantText(t, "the picture", got.err,
 			"shop  Running  2s  running hooks\n  ◌ Job.batch shop/migrate PreSync hook Running\n",
 			"shop  Running  5s  waiting for Deployment.apps shop/web\n  ✔ Job.batch shop/migrate PreSync hook Succeeded\n"+
-				"  ◌ Deployment.apps shop/web Synced (not healthy yet): configured\n\x1b[3A")
+				"  ✔ Deployment.apps shop/web Synced: configured\n\x1b[3A")
 		if n := strings.Count(got.err, "shop  Running"); n < 5 {
 			t.Errorf("the clock stood still: %d pictures in 5 seconds", n)
 		}

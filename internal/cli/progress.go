@@ -21,7 +21,9 @@ func mark(r v1alpha1.ResourceResult) string {
 	switch {
 	case r.Status == v1alpha1.ResultCodeSyncFailed, r.HookPhase == v1alpha1.OperationFailed, r.HookPhase == v1alpha1.OperationError:
 		return markFailed
-	case r.HookPhase == v1alpha1.OperationRunning, r.HookPhase == v1alpha1.OperationTerminating:
+	case r.HookType != "" && (r.HookPhase == v1alpha1.OperationRunning || r.HookPhase == v1alpha1.OperationTerminating):
+		// An ordinary object is done when it is applied; that its wave waits for
+		// its health is said by the operation's message.
 		return markRunning
 	case r.Status == v1alpha1.ResultCodePruneSkipped:
 		return markSkipped
@@ -175,8 +177,6 @@ func outcome(r v1alpha1.ResourceResult) string {
 	words := []string{string(r.Status)}
 	if r.HookType != "" {
 		words = []string{string(r.HookType), "hook", string(r.HookPhase)}
-	} else if mark(r) == markRunning {
-		words = append(words, "(not healthy yet)")
 	}
 	return clean(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
 }

@@ -75,9 +75,8 @@ func TestSyncTellsEveryTransitionOnce(t *testing.T) {
 00:00:01  shop  ◌ Job.batch shop/migrate PreSync hook Running
 00:00:01  shop  Running: running hooks
 00:00:03  shop  ✔ Job.batch shop/migrate PreSync hook Succeeded
-00:00:03  shop  ◌ Deployment.apps shop/web Synced (not healthy yet): configured
+00:00:03  shop  ✔ Deployment.apps shop/web Synced: configured
 00:00:03  shop  Running: waiting for Deployment.apps shop/web
-00:00:06  shop  ✔ Deployment.apps shop/web Synced: configured
 00:00:06  shop  Succeeded: successfully synced
 `
 		if d := cmp.Diff(progress, got.err); d != "" {

@@ -26,7 +26,7 @@ func (c *Cluster) Get(ctx context.Context, k object.Key, version string) (*unstr
 	}
 	u, err := r.Get(ctx, k.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, classify(err, "reading", k)
+		return nil, classify(err)
 	}
 	return u, nil
 }
@@ -58,7 +58,7 @@ func (c *Cluster) apply(ctx context.Context, body *unstructured.Unstructured, dr
 		FieldManager: v1alpha1.FieldManagerApply, Force: true, DryRun: dryRun,
 	})
 	if err != nil {
-		return nil, classify(err, "applying", k)
+		return nil, classify(err)
 	}
 	return u, nil
 }
@@ -77,13 +77,13 @@ func (c *Cluster) Delete(ctx context.Context, f object.Fact, propagation metav1.
 		return nil
 	}
 	if err != nil {
-		return classify(err, "reading before deleting", f.Key)
+		return fmt.Errorf("reading it before the deletion: %w", classify(err))
 	}
 	if string(u.GetUID()) != f.UID {
-		return fault.Waitingf("Replaced", "deleting %s: another object has taken its name since it was planned", f.Key)
+		return fault.Waitingf("Replaced", "another object has taken its name since its deletion was planned")
 	}
 	if t, self := object.TrackingOf(u); !self || t.App != f.App {
-		return fault.Waitingf("NotOurs", "deleting %s: it no longer carries the mark of application %q", f.Key, f.App)
+		return fault.Waitingf("NotOurs", "it no longer carries the mark of application %q", f.App)
 	}
 	uid, rv := types.UID(f.UID), u.GetResourceVersion()
 	err = r.Delete(ctx, f.Key.Name, metav1.DeleteOptions{
@@ -93,7 +93,7 @@ func (c *Cluster) Delete(ctx context.Context, f object.Fact, propagation metav1.
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return classify(err, "deleting", f.Key)
+	return classify(err)
 }
 
 func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
@@ -113,24 +113,24 @@ func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynam
 
 // classify decides what an API error asks of us. "Rejected" means that the
 // server understood the request and will not take this object as it stands.
-func classify(err error, doing string, k object.Key) error {
-	msg := fmt.Errorf("%s %s: %w", doing, k, err)
+// The caller knows which object it is about, and says so once.
+func classify(err error) error {
 	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return fault.Terminalf("Rejected", "%w", msg)
+		return fault.Terminalf("Rejected", "%w", err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return fault.Terminalf("Forbidden", "%w", msg)
+		return fault.Terminalf("Forbidden", "%w", err)
 	case apierrors.IsNotFound(err):
-		return fault.Waitingf("NotFound", "%w", msg)
+		return fault.Waitingf("NotFound", "%w", err)
 	case apierrors.IsConflict(err):
-		return fault.Transientf("Conflict", "%w", msg)
+		return fault.Transientf("Conflict", "%w", err)
 	case errors.As(err, &status):
-		return fault.Transientf("Server", "%w", msg)
+		return fault.Transientf("Server", "%w", err)
 	}
 	var netErr net.Error
 	if errors.As(err, &netErr) {
-		return fault.Transientf("Unreachable", "%w", msg)
+		return fault.Transientf("Unreachable", "%w", err)
 	}
-	return fault.Transientf("Request", "%w", msg)
+	return fault.Transientf("Request", "%w", err)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -176,9 +175,4 @@ func observations(o *observation) map[object.Key]plan.Observation {
 		}
 	}
 	return out
-}
-
-// elapsed is for log lines.
-func (e *Engine) elapsed(since time.Time) time.Duration {
-	return e.Now().Sub(since).Round(time.Millisecond)
 }

@@ -36,7 +36,7 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 	for _, f := range removal.Delete {
 		if err := c.Delete(ctx, f, propagation); err != nil {
 			problems = append(problems, finding.Finding{
-				Reason: finding.Deletion, Severity: finding.Error, Key: f.Key, Message: err.Error(),
+				Reason: finding.Deletion, Severity: finding.Error, Key: f.Key, Message: fmt.Sprintf("deleting %s: %v", f.Key, err),
 			})
 		}
 	}

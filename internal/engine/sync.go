@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -147,7 +148,7 @@ func (e *Engine) finish(ctx context.Context, o *observation, state *v1alpha1.Ope
 		return Result{}, err
 	}
 	slog.InfoContext(ctx, "sync ended", "app", o.app.Name, "phase", state.Phase, "revision", short(o.revision),
-		"objects", len(state.SyncResult.Resources), "took", e.elapsed(state.StartedAt.Time), "message", state.Message)
+		"objects", len(state.SyncResult.Resources), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)
 	// The look behind this status may be older than the target revision, and a
 	// failure may want another attempt: look again.
 	return Result{After: 1}, nil
