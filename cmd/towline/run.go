@@ -53,7 +53,8 @@ func runCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path of the kubeconfig (default: $KUBECONFIG, ~/.kube/config, or the pod's service account)")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"path of the kubeconfig (default: $KUBECONFIG, ~/.kube/config, or the pod's service account)")
 	f.StringVar(&o.context, "context", "", "context of the kubeconfig")
 	f.StringVarP(&o.namespace, "namespace", "n", v1alpha1.DefaultNamespace, "namespace of the Applications and the settings")
 	f.StringVar(&o.data, "data", "", "folder for fetched repositories; it may be lost at any time (default: the user's cache folder)")

@@ -56,7 +56,8 @@ func buildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "Kubernetes %s is ready (%s)\n", binaries.KubernetesVersion, time.Since(start).Round(time.Millisecond))
+			fmt.Fprintf(cmd.ErrOrStderr(), "Kubernetes %s is ready (%s)\n",
+				binaries.KubernetesVersion, time.Since(start).Round(time.Millisecond))
 			fmt.Fprintln(cmd.OutOrStdout(), binaries.Dir)
 			return nil
 		},
@@ -97,7 +98,8 @@ func up(ctx context.Context, out, progress io.Writer, opts controlplane.Options)
 		return err
 	}
 	if err == nil && record.Alive() {
-		return fmt.Errorf("starting cluster %q: it runs already (its kubeconfig is %s); `go run ./hack/cluster down --name %s` removes it", opts.Name, record.Kubeconfig, opts.Name)
+		return fmt.Errorf("starting cluster %q: it runs already (its kubeconfig is %s); `go run ./hack/cluster down --name %s` removes it",
+			opts.Name, record.Kubeconfig, opts.Name)
 	}
 	if err == nil {
 		fmt.Fprintf(progress, "cluster %q has stopped; starting it again with its objects\n", opts.Name)

@@ -135,7 +135,8 @@ func (d *dev) install(ctx context.Context) error {
 	if err := d.kubectl(ctx, nil, "apply", "-k", "config/crd"); err != nil {
 		return err
 	}
-	if err := d.kubectl(ctx, nil, "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/appprojects.argoproj.io"); err != nil {
+	crds := []string{"crd/applications.argoproj.io", "crd/applicationsets.argoproj.io", "crd/appprojects.argoproj.io"}
+	if err := d.kubectl(ctx, nil, append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, crds...)...); err != nil {
 		return err
 	}
 	return d.kubectl(ctx, nil, "create", "namespace", "argocd")
@@ -147,7 +148,8 @@ func (d *dev) startTowline(context.Context) error {
 		return err
 	}
 	// Not bound to the context: it is asked to end, not killed.
-	d.towline = exec.CommandContext(context.Background(), d.path("bin", "towline"), "run", "--kubeconfig", d.plane.Kubeconfig(), "--data", d.path("data"))
+	d.towline = exec.CommandContext(context.Background(), d.path("bin", "towline"), "run",
+		"--kubeconfig", d.plane.Kubeconfig(), "--data", d.path("data"))
 	d.towline.Stderr = log
 	d.towline.SysProcAttr = dieWithParent()
 	if err := d.towline.Start(); err != nil {

@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,7 +113,6 @@ func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynam
 // server understood the request and will not take this object as it stands.
 // The caller knows which object it is about, and says so once.
 func classify(err error) error {
-	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return fault.Terminalf("Rejected", "%w", err)
@@ -125,12 +122,6 @@ func classify(err error) error {
 		return fault.Waitingf("NotFound", "%w", err)
 	case apierrors.IsConflict(err):
 		return fault.Transientf("Conflict", "%w", err)
-	case errors.As(err, &status):
-		return fault.Transientf("Server", "%w", err)
-	}
-	var netErr net.Error
-	if errors.As(err, &netErr) {
-		return fault.Transientf("Unreachable", "%w", err)
 	}
 	return fault.Transientf("Request", "%w", err)
 }

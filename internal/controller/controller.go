@@ -87,10 +87,14 @@ func (c *Controller) ApplicationChanged(old, app *v1alpha1.Application) {
 func asks(old, app *v1alpha1.Application) bool {
 	return !equality.Semantic.DeepEqual(old.Spec, app.Spec) ||
 		!equality.Semantic.DeepEqual(old.Operation, app.Operation) && app.Operation != nil ||
-		app.Annotations[v1alpha1.AnnotationRefresh] != "" && old.Annotations[v1alpha1.AnnotationRefresh] != app.Annotations[v1alpha1.AnnotationRefresh] ||
-		old.Annotations[v1alpha1.AnnotationSkipReconcile] != app.Annotations[v1alpha1.AnnotationSkipReconcile] ||
+		app.Annotations[v1alpha1.AnnotationRefresh] != "" && annotated(old, app, v1alpha1.AnnotationRefresh) ||
+		annotated(old, app, v1alpha1.AnnotationSkipReconcile) ||
 		(old.DeletionTimestamp == nil) != (app.DeletionTimestamp == nil) ||
 		terminating(app) && !terminating(old)
+}
+
+func annotated(old, app *v1alpha1.Application, name string) bool {
+	return old.Annotations[name] != app.Annotations[name]
 }
 
 func terminating(app *v1alpha1.Application) bool {

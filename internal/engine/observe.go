@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
@@ -15,7 +17,6 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
-	"golang.org/x/sync/errgroup"
 )
 
 // observation is one look at an application: what Git says, what is live, and
@@ -82,8 +83,9 @@ func (o *observation) fail(err error) {
 	})
 }
 
-func (o *observation) refuse(reason finding.Reason, message string) {
-	o.findings = append(o.findings, finding.Finding{Reason: reason, Severity: finding.Error, Message: message})
+// refuse records a mistake in the spec.
+func (o *observation) refuse(message string) {
+	o.findings = append(o.findings, finding.Finding{Reason: finding.InvalidSpec, Severity: finding.Error, Message: message})
 }
 
 // project reads the rules and checks what does not need manifests.
@@ -91,7 +93,7 @@ func (e *Engine) project(ctx context.Context, o *observation, into *policy.Proje
 	name := o.app.ProjectName()
 	p, err := e.Hub.Project(ctx, name)
 	if fault.ReasonOf(err) == "NotFound" {
-		o.refuse(finding.InvalidSpec, fmt.Sprintf(
+		o.refuse(fmt.Sprintf(
 			"application %q belongs to project %q, which does not exist; create it or set spec.project", o.app.Name, name))
 		return nil
 	}
@@ -100,10 +102,10 @@ func (e *Engine) project(ctx context.Context, o *observation, into *policy.Proje
 	}
 	*into = policy.Of(p)
 	if v := policy.Source(*into, o.source.RepoURL); !v.Allowed {
-		o.refuse(finding.InvalidSpec, v.Reason)
+		o.refuse(v.Reason)
 	}
 	if v := policy.DestinationOf(*into, o.server, o.clusterName, o.app.Spec.Destination.Namespace); !v.Allowed {
-		o.refuse(finding.InvalidSpec, v.Reason)
+		o.refuse(v.Reason)
 	}
 	return nil
 }
@@ -111,7 +113,7 @@ func (e *Engine) project(ctx context.Context, o *observation, into *policy.Proje
 func (e *Engine) destination(o *observation) error {
 	c, server, name, err := e.Clusters.For(o.app.Spec.Destination)
 	if err != nil && fault.ClassOf(err) == fault.Terminal {
-		o.refuse(finding.InvalidSpec, err.Error())
+		o.refuse(err.Error())
 		return nil
 	}
 	o.cluster, o.server, o.clusterName = c, server, name

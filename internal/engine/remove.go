@@ -45,7 +45,8 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 		if _, err := e.report(ctx, o, app.Status.OperationState); err != nil {
 			return Result{}, err
 		}
-		return Result{}, fmt.Errorf("deleting application %q: %d objects could not be deleted: %s", app.Name, len(problems), problems[0].Message)
+		return Result{}, fmt.Errorf("deleting application %q: %d objects are still there: %s",
+			app.Name, len(problems), problems[0].Message)
 	}
 	if len(removal.Delete) > 0 || len(removal.Going) > 0 {
 		// Their last events bring us back.

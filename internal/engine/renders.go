@@ -38,8 +38,8 @@ func newRenders(most int) *renders {
 func (r *renders) get(key string) (manifest.Result, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if real, ok := r.names[key]; ok {
-		key = real
+	if content, ok := r.names[key]; ok {
+		key = content
 	}
 	el, ok := r.entries[key]
 	if !ok {

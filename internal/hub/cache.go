@@ -40,19 +40,20 @@ const byProject = "project"
 
 // NewCache makes a cache. Run fills it.
 func NewCache(c *Client, events Events) (*Cache, error) {
+	indexers := cache.Indexers{byProject: func(obj any) ([]string, error) {
+		app, ok := obj.(*v1alpha1.Application)
+		if !ok {
+			return nil, nil
+		}
+		return []string{app.ProjectName()}, nil
+	}}
+	appLists := listWatch(c, applications, &v1alpha1.ApplicationList{})
+	projectLists := listWatch(c, projects, &v1alpha1.AppProjectList{})
 	k := &Cache{
-		Client:  c,
-		written: map[string]*v1alpha1.Application{},
-		apps: cache.NewSharedIndexInformer(listWatch(c, applications, &v1alpha1.ApplicationList{}), &v1alpha1.Application{}, 0, cache.Indexers{
-			byProject: func(obj any) ([]string, error) {
-				app, ok := obj.(*v1alpha1.Application)
-				if !ok {
-					return nil, nil
-				}
-				return []string{app.ProjectName()}, nil
-			},
-		}),
-		projects: cache.NewSharedIndexInformer(listWatch(c, projects, &v1alpha1.AppProjectList{}), &v1alpha1.AppProject{}, 0, nil),
+		Client:   c,
+		written:  map[string]*v1alpha1.Application{},
+		apps:     cache.NewSharedIndexInformer(appLists, &v1alpha1.Application{}, 0, indexers),
+		projects: cache.NewSharedIndexInformer(projectLists, &v1alpha1.AppProject{}, 0, nil),
 	}
 	// Nobody here reads managedFields, and they are a third of each object.
 	for _, inf := range []cache.SharedIndexInformer{k.apps, k.projects} {

@@ -150,7 +150,8 @@ func (s *Store) set(ctx context.Context, next Settings) {
 		slog.WarnContext(ctx, "a setting could not be read", "configMap", v1alpha1.ConfigMapSettings, "problem", p)
 	}
 	if len(next.NotHonoured) > 0 {
-		slog.WarnContext(ctx, "settings are not honoured by this version", "configMap", v1alpha1.ConfigMapSettings, "keys", next.NotHonoured)
+		slog.WarnContext(ctx, "settings are not honoured by this version",
+			"configMap", v1alpha1.ConfigMapSettings, "keys", next.NotHonoured)
 	}
 	s.current.Store(&next)
 }

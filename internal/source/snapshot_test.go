@@ -105,8 +105,8 @@ func TestDigestFollowsContent(t *testing.T) {
 	repo := server.repo(t, "mono.git")
 	store := newStore(t, nil)
 	files := map[string]string{
-		"a/x.yaml": "1", "b/x.yaml": "1", "c/y.yaml": "1", "120000 c/shared": "../shared/dir", "shared/dir/z": "1",
-		"120000 shared/dir/more": "../more", "shared/more": "1", "120000 c/later": "../shared/later", "120000 self/up": "..",
+		"a/x.yaml": "1", "b/x.yaml": "1", "c/y.yaml": "1", "120000 c/shared": "../common/dir", "common/dir/z": "1",
+		"120000 common/dir/more": "../more", "common/more": "1", "120000 c/later": "../common/later", "120000 self/up": "..",
 	}
 	digests := func(changes map[string]string) map[string]string {
 		commit := repo.commit("main", changes)
@@ -134,10 +134,10 @@ func TestDigestFollowsContent(t *testing.T) {
 	}{
 		{map[string]string{"b/x.yaml": "2"}, []string{".", "b", "self"}},
 		{map[string]string{"a/new": "1"}, []string{".", "a", "self"}},
-		{map[string]string{"shared/dir/z": "2"}, []string{".", "c", "self"}},
-		{map[string]string{"shared/more": "2"}, []string{".", "c", "self"}},
-		{map[string]string{"shared/later": "at last"}, []string{".", "c", "self"}},
-		{map[string]string{"shared/unrelated": "1"}, []string{".", "self"}},
+		{map[string]string{"common/dir/z": "2"}, []string{".", "c", "self"}},
+		{map[string]string{"common/more": "2"}, []string{".", "c", "self"}},
+		{map[string]string{"common/later": "at last"}, []string{".", "c", "self"}},
+		{map[string]string{"common/unrelated": "1"}, []string{".", "self"}},
 		{map[string]string{"100755 a/x.yaml": "3"}, []string{".", "a", "a/x.yaml", "self"}},
 	} {
 		now := digests(step.change)

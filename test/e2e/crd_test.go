@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,9 +79,7 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() {
-				f.must(f.dynamic.Resource(gvr).Namespace(f.control).Delete(context.Background(), u.GetName(), metav1.DeleteOptions{}))
-			})
+			f.must(f.dynamic.Resource(gvr).Namespace(f.control).Delete(t.Context(), u.GetName(), metav1.DeleteOptions{}))
 			for _, field := range []string{"spec", "data", "operation"} {
 				if d := cmp.Diff(u.Object[field], got.Object[field]); d != "" {
 					t.Errorf("%s lost something (-sent +kept):\n%s", field, d)

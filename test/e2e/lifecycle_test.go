@@ -9,8 +9,6 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 )
 
-func text(s string) *string { return &s }
-
 const (
 	settingsV1 = `apiVersion: v1
 kind: ConfigMap
@@ -89,7 +87,7 @@ func TestLifecycle(t *testing.T) {
 
 	t.Run("update and prune", func(t *testing.T) {
 		second, err := f.git.Commit("shop", "main", "green, and no extra", map[string]*string{
-			"apps/shop/settings.yaml": text(settingsV2), "apps/shop/extra.yaml": nil,
+			"apps/shop/settings.yaml": new(settingsV2), "apps/shop/extra.yaml": nil,
 		})
 		f.must(err)
 		f.refresh("life")
@@ -186,7 +184,7 @@ func TestUnchangedCostsNothing(t *testing.T) {
 	}
 
 	before := len(f.requests())
-	elsewhere, err := f.git.Commit("shop", "main", "elsewhere", map[string]*string{"other/file.txt": text("x")})
+	elsewhere, err := f.git.Commit("shop", "main", "elsewhere", map[string]*string{"other/file.txt": new("x")})
 	f.must(err)
 	f.refresh("cost")
 	f.await("cost", "at the new commit", synced(elsewhere))
@@ -258,7 +256,7 @@ func TestPoll(t *testing.T) {
 	f.start()
 	f.application("poll", "shop", "shop", automated)
 	f.await("poll", "synced", synced(revision))
-	next, err := f.git.Commit("shop", "main", "green", map[string]*string{"shop/settings.yaml": text(settingsV2)})
+	next, err := f.git.Commit("shop", "main", "green", map[string]*string{"shop/settings.yaml": new(settingsV2)})
 	f.must(err)
 	f.await("poll", "synced at the new commit", synced(next))
 }

@@ -43,7 +43,11 @@ func freePorts() (ports, error) {
 		}
 		// Closed together at the end, so that the three differ.
 		defer listener.Close()
-		found[i] = listener.Addr().(*net.TCPAddr).Port
+		address, ok := listener.Addr().(*net.TCPAddr)
+		if !ok {
+			return ports{}, fmt.Errorf("looking for a free port: %s is no TCP address", listener.Addr())
+		}
+		found[i] = address.Port
 	}
 	return ports{Etcd: found[0], APIServer: found[1], Kwok: found[2]}, nil
 }

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 )
@@ -47,7 +48,7 @@ func (p *Plane) Extra(ctx context.Context, name string, opts ExtraOptions) (*Pla
 	}
 	if err := extra.prepareAndStart(ctx); err != nil {
 		base.disown(extra)
-		return nil, fmt.Errorf("%w (stopping: %v)", err, extra.Stop())
+		return nil, errors.Join(err, extra.Stop())
 	}
 	return extra, nil
 }

@@ -136,7 +136,7 @@ func (p *Plane) startWithFreePorts(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		p.killParts()
+		err = errors.Join(err, p.killParts())
 		if attempt == attempts || !strings.Contains(err.Error(), "address already in use") {
 			return fmt.Errorf("starting cluster %q in %s (a temporary folder stays with TOWLINE_KEEP=1): %w", p.name, p.dir, err)
 		}

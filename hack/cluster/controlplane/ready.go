@@ -27,7 +27,7 @@ func (p *Plane) await(ctx context.Context, check func(context.Context) error) er
 			return nil
 		}
 		if dead := p.firstDead(); dead != nil {
-			return fmt.Errorf("running %s: it ended (%v); the end of its log:\n%s", dead.Name, dead.exit, dead.tail())
+			return fmt.Errorf("running %s: it ended (%s); the end of its log:\n%s", dead.Name, fmt.Sprint(dead.exit), dead.tail())
 		}
 		select {
 		case <-ctx.Done():

@@ -89,7 +89,8 @@ func Lookup(name string) (Record, error) {
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Record{}, fmt.Errorf("looking for cluster %q: there is none (`go run ./hack/cluster up --name %s` starts it): %w", name, name, fs.ErrNotExist)
+		return Record{}, fmt.Errorf("looking for cluster %q: there is none (`go run ./hack/cluster up --name %s` starts it): %w",
+			name, name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("reading the record of cluster %q: %w", name, err)
@@ -108,7 +109,8 @@ func Attach(name string) (*Plane, error) {
 		return nil, err
 	}
 	if !record.Alive() {
-		return nil, fmt.Errorf("attaching to cluster %q: it does not run (`go run ./hack/cluster up --name %s` starts it again)", name, name)
+		return nil, fmt.Errorf("attaching to cluster %q: it does not run (`go run ./hack/cluster up --name %s` starts it again)",
+			name, name)
 	}
 	authority, err := openAuthority(filepath.Join(record.Dir, "pki"))
 	if err != nil {

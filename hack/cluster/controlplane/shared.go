@@ -36,7 +36,11 @@ func Main(m *testing.M, opts Options) int {
 			return
 		}
 		stopShared()
-		os.Exit(128 + int(received.(syscall.Signal)))
+		code := 1
+		if s, ok := received.(syscall.Signal); ok {
+			code = 128 + int(s)
+		}
+		os.Exit(code)
 	}()
 	code := m.Run()
 	signal.Stop(signals)

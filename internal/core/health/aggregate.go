@@ -71,6 +71,8 @@ func rank(s Status) int {
 		return 4
 	case Degraded:
 		return 5
+	case Unknown:
+		return 6
 	}
 	return 6
 }

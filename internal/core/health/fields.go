@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -92,12 +93,7 @@ func (f *fields) list(path ...string) []any {
 }
 
 func (f *fields) contains(want string, path ...string) bool {
-	for _, item := range f.list(path...) {
-		if item == any(want) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(f.list(path...), any(want))
 }
 
 // items are the maps of a list, each to be read like an object; its problems are the list's problems.

@@ -42,6 +42,7 @@ type Fact struct {
 // whose ownership the digest covers.
 func FactOf(u *unstructured.Unstructured, manager string) Fact {
 	annotations := u.GetAnnotations()
+	compare := annotations[v1alpha1.AnnotationCompareOptions]
 	f := Fact{
 		Key:             KeyOf(u),
 		Version:         u.GroupVersionKind().Version,
@@ -51,7 +52,7 @@ func FactOf(u *unstructured.Unstructured, manager string) Fact {
 		Owned:           len(u.GetOwnerReferences()) > 0,
 		Deleting:        u.GetDeletionTimestamp() != nil,
 		Keep:            annotations[v1alpha1.AnnotationHelmResourcePolicy] == "keep",
-		Extra:           Option(annotations[v1alpha1.AnnotationCompareOptions], v1alpha1.CompareOptionIgnoreExtraneous) == v1alpha1.SyncOptionValueTrue,
+		Extra:           Option(compare, v1alpha1.CompareOptionIgnoreExtraneous) == v1alpha1.SyncOptionValueTrue,
 		Quiet:           annotations[v1alpha1.AnnotationIgnoreHealthCheck] == "true",
 		Options:         annotations[v1alpha1.AnnotationSyncOptions],
 		Health:          health.Of(u),

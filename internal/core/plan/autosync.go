@@ -100,7 +100,8 @@ func AutoSync(in AutoInput) Decision {
 			Reason: "the last attempt failed",
 			Findings: []finding.Finding{{
 				Reason: finding.Sync, Severity: finding.Error,
-				Message: fmt.Sprintf("Failed last sync attempt: %s; a new commit, a changed spec or a manual sync tries again", in.Last.Message),
+				Message: fmt.Sprintf(
+					"Failed last sync attempt: %s; a new commit, a changed spec or a manual sync tries again", in.Last.Message),
 			}},
 		}
 	case !in.Policy.SelfHeal:

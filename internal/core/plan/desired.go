@@ -17,7 +17,9 @@ var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResou
 // cluster-scoped one loses its own, a Secret's stringData becomes data, and
 // each carries the application's mark. A kind that the cluster does not serve
 // yet counts as namespaced until it does.
-func Desire(app, destination string, manifests []*unstructured.Unstructured, scopes map[schema.GroupKind]Scope) (set object.Set, repeated []object.Key) {
+func Desire(
+	app, destination string, manifests []*unstructured.Unstructured, scopes map[schema.GroupKind]Scope,
+) (set object.Set, repeated []object.Key) {
 	objects := make([]object.Object, 0, len(manifests))
 	for _, m := range manifests {
 		u := m.DeepCopy()

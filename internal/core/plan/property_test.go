@@ -17,8 +17,12 @@ import (
 // drawObjects makes a set of small objects with waves, options and data.
 func drawObjects(t *rapid.T, label string) []*unstructured.Unstructured {
 	kinds := []struct{ version, kind string }{
-		{"v1", "ConfigMap"}, {"v1", "Secret"}, {"v1", "Service"}, {"apps/v1", "Deployment"},
-		{"rbac.authorization.k8s.io/v1", "ClusterRole"}, {"example.com/v1", "Unheard"},
+		{"v1", "ConfigMap"},
+		{"v1", "Secret"},
+		{"v1", "Service"},
+		{"apps/v1", "Deployment"},
+		{"rbac.authorization.k8s.io/v1", "ClusterRole"},
+		{"example.com/v1", "Unheard"},
 	}
 	n := rapid.IntRange(0, 12).Draw(t, label+" count")
 	out := make([]*unstructured.Unstructured, 0, n)

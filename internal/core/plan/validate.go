@@ -56,7 +56,7 @@ func unsupportedSource(s v1alpha1.ApplicationSource) []string {
 	for name, set := range map[string]bool{
 		"chart": s.Chart != "", "helm": s.Helm != nil, "kustomize": s.Kustomize != nil, "plugin": s.Plugin != nil,
 		"ref": s.Ref != "", "tagPrefix": s.TagPrefix != "",
-		"directory.jsonnet": s.Directory != nil && (len(s.Directory.Jsonnet.ExtVars) > 0 || len(s.Directory.Jsonnet.TLAs) > 0 || len(s.Directory.Jsonnet.Libs) > 0),
+		"directory.jsonnet": s.Directory != nil && usesJsonnet(s.Directory.Jsonnet),
 	} {
 		if set {
 			out = append(out, name)
@@ -64,6 +64,10 @@ func unsupportedSource(s v1alpha1.ApplicationSource) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+func usesJsonnet(j v1alpha1.ApplicationSourceJsonnet) bool {
+	return len(j.ExtVars) > 0 || len(j.TLAs) > 0 || len(j.Libs) > 0
 }
 
 // honouredOptions are the sync options that do what they say; the others among

@@ -1,0 +1,233 @@
+package diff_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+
+	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/object"
+)
+
+var update = flag.Bool("update", false, "rewrite the 'then' sections of the data files")
+
+// TestCompare runs the data files: given a live object and the server's answer
+// to a dry-run (given/predicted), then these are the fields that differ. Values
+// are JSON, so that text and numbers can be told apart; a field that is not
+// there is "nothing".
+func TestCompare(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no data files", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			section := map[string][]byte{}
+			for _, f := range ar.Files {
+				section[f.Name] = f.Data
+			}
+			live, predicted := parse(t, section["given/live"]), parse(t, section["given/predicted"])
+			liveBefore, predictedBefore := live.DeepCopy(), predicted.DeepCopy()
+			got := show(t, diff.Compare(live, predicted))
+			if d := cmp.Diff(liveBefore, live) + cmp.Diff(predictedBefore, predicted); d != "" {
+				t.Errorf("comparing changed its input:\n%s", d)
+			}
+			if *update {
+				rewrite(t, file, ar, got)
+				return
+			}
+			if d := cmp.Diff(string(section["then"]), got); d != "" {
+				t.Errorf("the changes differ (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func rewrite(t *testing.T, file string, ar *txtar.Archive, then string) {
+	t.Helper()
+	for i, f := range ar.Files {
+		if f.Name == "then" {
+			ar.Files[i].Data = []byte(then)
+		}
+	}
+	if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parse(t *testing.T, data []byte) *unstructured.Unstructured {
+	t.Helper()
+	objects, err := manifest.Parse("given.yaml", data)
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("a section has %d objects, %v", len(objects), err)
+	}
+	return objects[0]
+}
+
+func show(t testing.TB, changes []diff.Change) string {
+	t.Helper()
+	text := func(v any) string {
+		if v == nil {
+			return "nothing"
+		}
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	var b strings.Builder
+	for _, c := range changes {
+		fmt.Fprintf(&b, "%s: %s -> %s\n", c.Path, text(c.Live), text(c.Desired))
+	}
+	return b.String()
+}
+
+const (
+	plain = "correct horse battery"
+	other = "staple of the secret"
+)
+
+// TestNoSecretLeaves changes a Secret in every way there is and looks for the
+// values, plain and in base64, in all that comes out.
+func TestNoSecretLeaves(t *testing.T) {
+	code := base64.StdEncoding.EncodeToString
+	bare := func() map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "db"}}
+	}
+	with := func(fields map[string]any) map[string]any {
+		out := bare()
+		for k, v := range fields {
+			out[k] = v
+		}
+		return out
+	}
+	annotated := func(annotations map[string]any) map[string]any {
+		out := bare()
+		out["metadata"] = map[string]any{"name": "db", "annotations": annotations}
+		return out
+	}
+	const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+	config := func(v string) string { return `{"data":{"password":"` + code([]byte(v)) + `"}}` }
+	one, two := code([]byte(plain)), code([]byte(other))
+	data := func(kv ...string) map[string]any {
+		m := map[string]any{}
+		for i := 0; i < len(kv); i += 2 {
+			m[kv[i]] = kv[i+1]
+		}
+		return map[string]any{"data": m}
+	}
+	cases := map[string][2]map[string]any{
+		"changed":                       {with(data("password", one)), with(data("password", two))},
+		"added":                         {with(data("x", "eA==")), with(data("x", "eA==", "password", two))},
+		"removed":                       {with(data("x", "eA==", "password", one)), with(data("x", "eA=="))},
+		"a key with dots":               {with(data("db.password", one)), with(data("db.password", two))},
+		"a key with a bracket":          {with(data("[0].x", one)), with(data("[0].x", two))},
+		"an empty key":                  {with(data("", one)), with(data("", two))},
+		"the whole map came":            {bare(), with(data("password", two))},
+		"the whole map went":            {with(data("password", one)), bare()},
+		"the map became something else": {with(data("password", one)), with(map[string]any{"data": two})},
+		"a list of values":              {with(map[string]any{"data": []any{one}}), with(map[string]any{"data": []any{two}})},
+		"stringData":                    {with(map[string]any{"stringData": map[string]any{"p": plain}}), with(map[string]any{"stringData": map[string]any{"p": other}})},
+		"all stringData":                {bare(), with(map[string]any{"stringData": map[string]any{"p": other}})},
+		"the last-applied record":       {annotated(map[string]any{lastApplied: config(plain)}), annotated(map[string]any{lastApplied: config(other)})},
+		"the last-applied record went":  {annotated(map[string]any{lastApplied: config(plain), "x": "y"}), annotated(map[string]any{"x": "y"})},
+		"all annotations went":          {annotated(map[string]any{lastApplied: config(plain)}), bare()},
+		"all annotations came":          {bare(), annotated(map[string]any{lastApplied: config(other)})},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			changes := diff.Compare(&unstructured.Unstructured{Object: c[0]}, &unstructured.Unstructured{Object: c[1]})
+			if len(changes) == 0 {
+				t.Fatal("the change was not seen")
+			}
+			text := show(t, changes) + fmt.Sprintf("%v %+v %#v", changes, changes, changes)
+			for _, s := range []string{plain, other, one, two} {
+				if strings.Contains(text, s) {
+					t.Errorf("%q leaves in %s", s, text)
+				}
+			}
+			for _, c := range changes {
+				if fmt.Sprint(c.Live) == fmt.Sprint(c.Desired) {
+					t.Errorf("the masks of %s are equal, as if nothing had changed", c.Path)
+				}
+			}
+		})
+	}
+}
+
+func TestSecretsOfOthersAreShown(t *testing.T) {
+	live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "1"}}}
+	predicted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "2"}}}
+	want := []diff.Change{{Path: "data.a", Live: "1", Desired: "2"}}
+	if d := cmp.Diff(want, diff.Compare(live, predicted)); d != "" {
+		t.Errorf("the changes differ (-want +got):\n%s", d)
+	}
+}
+
+// TestCompareFindsExactlyTheChange puts a random object beside itself with one
+// value changed.
+func TestCompareFindsExactlyTheChange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SampledFrom([]string{"a", "b.c", "d/e", "f", "name"})
+		spec := map[string]any{}
+		for range rapid.IntRange(1, 6).Draw(t, "size") {
+			spec[keys.Draw(t, "key")] = rapid.SampledFrom([]any{"x", int64(1), true, []any{"l"}, map[string]any{"m": "n"}}).Draw(t, "value")
+		}
+		live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Thing", "spec": spec}}
+		if c := diff.Compare(live, live.DeepCopy()); len(c) != 0 {
+			t.Fatalf("an object differs from its copy: %v", c)
+		}
+		changed := live.DeepCopy()
+		key := keys.Draw(t, "changed")
+		if err := unstructured.SetNestedField(changed.Object, "changed", "spec", key); err != nil {
+			t.Fatal(err)
+		}
+		got := diff.Compare(live, changed)
+		if len(got) != 1 || got[0].Desired != "changed" || cmp.Diff(got[0].Live, spec[key]) != "" {
+			t.Errorf("changing %q gave %v", key, got)
+		}
+		back := diff.Compare(changed, live)
+		if len(back) != 1 || back[0].Path != got[0].Path || back[0].Live != "changed" {
+			t.Errorf("the way back is %v", back)
+		}
+	})
+}
+
+func TestVerdict(t *testing.T) {
+	a, b, c := object.Digest{1}, object.Digest{2}, object.Digest{3}
+	cases := map[string]struct {
+		verdict diff.Verdict
+		inSync  bool
+	}{
+		"nothing differs": {verdict: diff.Verdict{}, inSync: true},
+		"a change":        {verdict: diff.Verdict{Changes: []diff.Change{{Path: "spec"}}}},
+		"no answer":       {verdict: diff.Verdict{Problem: "timeout"}},
+		"refused":         {verdict: diff.Verdict{Problem: "immutable", Rejected: true}},
+	}
+	for name, test := range cases {
+		v := test.verdict
+		v.Desired, v.Live = a, b
+		if v.InSync() != test.inSync {
+			t.Errorf("%s: InSync is %v", name, v.InSync())
+		}
+		if !v.For(a, b) || v.For(b, a) || v.For(a, c) || v.For(c, b) || v.For(object.Digest{}, object.Digest{}) {
+			t.Errorf("%s: the verdict is taken for another pair", name)
+		}
+	}
+}
