@@ -6,7 +6,11 @@ SHELL := /bin/bash -o pipefail
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # The race detector needs a C compiler: `make test RACE=` does without.
 RACE ?= -race
-# What `make bench` measures, as a regular expression.
+# What `make bench` measures; none lists the scenarios. QUICK=1 takes a small size, ARGS are further flags.
+SCENARIO ?=
+QUICK ?=
+ARGS ?=
+# What `make bench-core` measures, as a regular expression.
 BENCH ?= .
 
 GOLANGCI_LINT  := go tool -modfile=hack/tools/golangci-lint.mod golangci-lint
@@ -30,7 +34,12 @@ e2e: ## Run the end-to-end tests on a real control plane (its first build takes 
 	go test $(RACE) -count=1 -timeout 20m ./test/e2e/... ./hack/cluster/...
 
 .PHONY: bench
-bench: ## Measure the decisions in internal/core; BENCH=name picks some
+bench: ## Measure on a real control plane: SCENARIO=name (none lists them), QUICK=1 for a small size
+	@go build -o bin/bench ./bench
+	@bin/bench $(SCENARIO) $(if $(SCENARIO),$(if $(QUICK),--quick) $(ARGS))
+
+.PHONY: bench-core
+bench-core: ## Measure the decisions in internal/core; BENCH=name picks some
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./internal/core/...
 
 .PHONY: lint

@@ -44,6 +44,7 @@ var layers = []layer{
 	{folder: "internal/cluster", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/settings", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/script", may: []string{"api", "internal/core"}, why: parts},
+	{folder: "internal/pairs", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/hub", may: []string{"api", "internal/core"}, why: parts},
 	{
 		folder: "internal/controller", may: []string{"api", "internal/core", "internal/engine"},

@@ -21,7 +21,9 @@
 //   - render: a snapshot and parameters turned into manifests.
 //   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
 //   - settings: the config maps and secrets of the installation turned into one immutable value.
+//   - script: what users write in jq, compiled once and run under limits.
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
+//   - pairs: the pairs of manifest and live object that the server has confirmed, kept on disk for the next process.
 //
 // # Decisions
 //
@@ -33,8 +35,10 @@
 //   - core/fault: the classes of errors: try again, wait for something, or give up until a person acts.
 //   - core/manifest: YAML and JSON text turned into objects, and back.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
+//   - core/field: what managedFields say: which fields a manager owns, where they are, and who else owns them.
 //   - core/health: an object turned into its health, by kind and by the conventions for conditions.
 //   - core/policy: what a project allows, and whether a sync window is open at a given time.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
+//   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
 //   - core/status: a plan and its progress turned into the status that people and scripts read.
 package internal

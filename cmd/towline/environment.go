@@ -19,6 +19,7 @@ import (
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/render"
+	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/source"
 )
 
@@ -61,9 +62,10 @@ func hubClient(f cli.Flags) (*hub.Client, error) {
 type planner struct {
 	client  *hub.Client
 	cluster *cluster.Cluster
+	ignore  *engine.Ignore
 }
 
-func newPlanner(_ context.Context, f cli.Flags) (cli.Planner, error) {
+func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
 	config, err := restConfig(f.Kubeconfig, f.Context)
 	if err != nil {
 		return nil, err
@@ -76,7 +78,11 @@ func newPlanner(_ context.Context, f cli.Flags) (cli.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{client: client, cluster: c}, nil
+	s, err := settings.Read(ctx, config, f.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return &planner{client: client, cluster: c, ignore: ignoreRules(s)}, nil
 }
 
 // Plan says what a sync would do.
@@ -106,7 +112,8 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		Sources:   sources,
 		Renderer:  render.Directory{},
 		Clusters:  single{live},
-		Settings:  func() engine.Settings { return engine.Settings{} },
+		Settings:  func() engine.Settings { return engine.Settings{Ignore: p.ignore} },
+		Compiler:  compiler,
 		Now:       time.Now,
 	})
 	result, at, err := e.Plan(ctx, app, revision)

@@ -2,26 +2,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cluster"
 	"github.com/towline-cd/towline/internal/controller"
+	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/render"
+	"github.com/towline-cd/towline/internal/script"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/source"
 )
@@ -70,7 +77,9 @@ type parts struct {
 	hub        *hub.Cache
 	settings   *settings.Store
 	sources    *source.Store
+	pairs      *pairs.Store
 	controller *controller.Controller
+	ignore     atomic.Pointer[ignoreOf]
 }
 
 func (o runOptions) run(ctx context.Context) error {
@@ -78,11 +87,11 @@ func (o runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := o.build(config)
+	p, err := o.build(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = p.sources.Close() }()
+	defer func() { _ = errors.Join(p.sources.Close(), p.pairs.Close()) }()
 	if err := p.hub.EnsureDefaultProject(ctx); err != nil {
 		return fmt.Errorf("%w; are the CRDs installed and does namespace %q exist?", err, o.namespace)
 	}
@@ -91,7 +100,7 @@ func (o runOptions) run(ctx context.Context) error {
 
 // build makes the parts. The controller comes last and is told by the others,
 // so they get it through a variable.
-func (o runOptions) build(config *rest.Config) (*parts, error) {
+func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, error) {
 	p := &parts{}
 	client, err := hub.New(config, o.namespace)
 	if err != nil {
@@ -114,7 +123,14 @@ func (o runOptions) build(config *rest.Config) (*parts, error) {
 	if p.cluster, err = cluster.New(config, func(ch cluster.Change) { p.objectChanged(o.namespace, ch) }); err != nil {
 		return nil, err
 	}
-	if p.sources, err = sourceStore(o.data); err != nil {
+	dir, err := dataDir(o.data)
+	if err != nil {
+		return nil, err
+	}
+	if p.sources, err = source.New(source.Options{Dir: filepath.Join(dir, "git")}); err != nil {
+		return nil, err
+	}
+	if p.pairs, err = pairStore(ctx, config, filepath.Join(dir, "pairs")); err != nil {
 		return nil, err
 	}
 	e := engine.New(engine.Options{
@@ -124,6 +140,8 @@ func (o runOptions) build(config *rest.Config) (*parts, error) {
 		Renderer:  render.Directory{},
 		Clusters:  single{p.cluster},
 		Settings:  p.engineSettings,
+		Compiler:  compiler,
+		Pairs:     p.pairs,
 		Now:       time.Now,
 	})
 	p.controller = controller.New(controller.Options{
@@ -152,12 +170,42 @@ func (p *parts) objectChanged(namespace string, ch cluster.Change) {
 
 func (p *parts) engineSettings() engine.Settings {
 	s := p.settings.Current()
+	last := p.ignore.Load()
+	if last == nil || last.of != s {
+		last = &ignoreOf{of: s, ignore: ignoreRules(s)}
+		p.ignore.Store(last)
+	}
 	return engine.Settings{
 		// A look that the poller made is good until its next one.
 		MaxAge:  2 * (s.Reconciliation + s.Jitter),
 		Backoff: plan.DefaultBackoff,
+		Ignore:  last.ignore,
 	}
 }
+
+// ignoreOf are the rules of the settings that they were made from.
+type ignoreOf struct {
+	of     *settings.Settings
+	ignore *engine.Ignore
+}
+
+// ignoreRules are the rules of the config map, compiled.
+func ignoreRules(s *settings.Settings) *engine.Ignore {
+	out := &engine.Ignore{
+		Options: diff.Options{Status: diff.StatusField(s.Compare.Status), AggregatedRoles: s.Compare.IgnoreAggregatedRoles},
+	}
+	for _, r := range s.IgnoreDifferences {
+		rule := diff.Rule{Group: r.Group, Kind: r.Kind, Pointers: r.Pointers, Managers: r.Managers, Origin: r.Origin}
+		for _, text := range r.Expressions {
+			rule.Exprs = append(rule.Exprs, engine.Compile(compiler, text))
+		}
+		out.Rules = append(out.Rules, rule)
+	}
+	return out
+}
+
+// compiler compiles jq under the usual limits.
+func compiler(expr string) (diff.Expr, error) { return script.Compile(expr, script.Limits{}) }
 
 func (p *parts) run(ctx context.Context, o runOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -191,15 +239,34 @@ func interruptedOr(ctx context.Context, err error) error {
 	return err
 }
 
-func sourceStore(dir string) (*source.Store, error) {
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return nil, fmt.Errorf("finding a folder for fetched repositories: %w; set --data", err)
-		}
-		dir = filepath.Join(cache, "towline", "data")
+// dataDir is the folder for what may be lost at any time.
+func dataDir(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
 	}
-	return source.New(source.Options{Dir: filepath.Join(dir, "git")})
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding a folder for fetched repositories: %w; set --data", err)
+	}
+	return filepath.Join(cache, "towline", "data"), nil
+}
+
+// pairStore opens the log of confirmed pairs. A pair is the word of one
+// cluster's API server in one version.
+func pairStore(ctx context.Context, config *rest.Config, dir string) (*pairs.Store, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster for its version: %w", err)
+	}
+	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster who it is: %w", err)
+	}
+	return pairs.Open(dir, string(ns.UID)+" "+version.GitVersion)
 }
 
 // restConfig reads the kubeconfig as kubectl does.

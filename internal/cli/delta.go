@@ -117,6 +117,9 @@ func (d delta) change(b *strings.Builder, c diff.Change) {
 	default:
 		d.block(b, d.palette.paint(yellow, "~")+" "+path+":", lineDiff(live, desired))
 	}
+	for _, h := range c.Holders {
+		fmt.Fprintln(b, "      "+d.palette.paint(faint, "held by "+clean(h.Manager)+" ("+how(h)+")"))
+	}
 }
 
 // block shows a change of a text, a list or a map line by line.

@@ -141,6 +141,15 @@ type (
 		Path    string `json:"path"`
 		Live    any    `json:"live,omitempty"`
 		Desired any    `json:"desired,omitempty"`
+		// HeldBy are the others who hold the field.
+		HeldBy []diffHolder `json:"heldBy,omitempty"`
+	}
+	diffHolder struct {
+		Manager     string `json:"manager"`
+		Operation   string `json:"operation"`
+		Subresource string `json:"subresource,omitempty"`
+		// WroteLast is when the manager last wrote anything of the object.
+		WroteLast string `json:"wroteLast,omitempty"`
 	}
 	diffFinding struct {
 		Reason   finding.Reason   `json:"reason"`
@@ -178,7 +187,11 @@ func document(name, revision string, p plan.Plan) diffDocument {
 func changes(in []diff.Change) []diffChange {
 	var out []diffChange
 	for _, c := range in {
-		out = append(out, diffChange(c))
+		change := diffChange{Path: c.Path, Live: c.Live, Desired: c.Desired}
+		for _, h := range c.Holders {
+			change.HeldBy = append(change.HeldBy, diffHolder{h.Manager, h.Operation, h.Subresource, h.Time})
+		}
+		out = append(out, change)
 	}
 	return out
 }

@@ -36,26 +36,9 @@ type catalog struct {
 	gaps []string
 }
 
-// unwatched are the kinds that nobody manages by hand and that change all the
-// time: watching them costs much and tells nothing.
-var unwatched = []schema.GroupKind{
-	{Group: "", Kind: "Event"},
-	{Group: "events.k8s.io", Kind: "Event"},
-	{Group: "", Kind: "Endpoints"},
-	{Group: "discovery.k8s.io", Kind: "EndpointSlice"},
-	{Group: "coordination.k8s.io", Kind: "Lease"},
-	{Group: "coordination.k8s.io", Kind: "LeaseCandidate"},
-	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"},
-	{Group: "cert-manager.io", Kind: "CertificateRequest"},
-	{Group: "", Kind: "ComponentStatus"},
-}
-
-// unwatchedGroups hold answers to questions, not state.
-var unwatchedGroups = []string{"authentication.k8s.io", "authorization.k8s.io", "metrics.k8s.io"}
-
 // discover asks the cluster what it serves. A group that does not answer is a
 // gap, not an error: the rest of the cluster is known.
-func discover(d discovery.DiscoveryInterface) (catalog, error) {
+func discover(d discovery.DiscoveryInterface, filters filters) (catalog, error) {
 	groups, lists, err := d.ServerGroupsAndResources()
 	c := catalog{
 		kinds:  map[schema.GroupVersionKind]kind{},
@@ -81,7 +64,12 @@ func discover(d discovery.DiscoveryInterface) (catalog, error) {
 	for _, list := range lists {
 		c.add(list, preferred, watched)
 	}
-	for _, k := range watched {
+	for gk, k := range watched {
+		delete(c.blind, gk)
+		if why := filters.why(gk); why != "" {
+			c.blind[gk] = why
+			continue
+		}
 		c.watched = append(c.watched, k)
 	}
 	slices.SortFunc(c.watched, func(a, b kind) int { return strings.Compare(a.String(), b.String()) })
@@ -104,8 +92,8 @@ func (c *catalog) add(list *metav1.APIResourceList, preferred map[string]string,
 		if r.Namespaced {
 			c.scopes[gk] = plan.ScopeNamespaced
 		}
-		if why := blindness(gk, r.Verbs); why != "" {
-			c.blind[gk] = why
+		if !slices.Contains(r.Verbs, "watch") || !slices.Contains(r.Verbs, "list") {
+			c.blind[gk] = "its kind cannot be watched"
 			continue
 		}
 		if _, seen := watched[gk]; !seen || preferred[gv.Group] == gv.Version {
@@ -114,14 +102,30 @@ func (c *catalog) add(list *metav1.APIResourceList, preferred map[string]string,
 	}
 }
 
-// blindness says why a kind is not watched, or nothing.
-func blindness(gk schema.GroupKind, verbs []string) string {
-	switch {
-	case slices.Contains(unwatched, gk), slices.Contains(unwatchedGroups, gk.Group):
-		return "its kind is excluded from what is managed, since it changes all the time by itself"
-	case !slices.Contains(verbs, "watch"), !slices.Contains(verbs, "list"):
-		return "its kind cannot be watched"
-	default:
-		return ""
+// keep takes over what an earlier look knew of the groups that did not answer
+// this time: a group that does not answer is not a group that is gone.
+func (c *catalog) keep(before catalog) {
+	lost := func(group string) bool { return slices.Contains(c.gaps, group) }
+	for gvk, k := range before.kinds {
+		if _, known := c.scopes[gvk.GroupKind()]; lost(gvk.Group) && !known {
+			c.kinds[gvk] = k
+		}
 	}
+	for _, k := range before.watched {
+		if _, known := c.scopes[k.GroupKind()]; lost(k.Group) && !known {
+			c.watched = append(c.watched, k)
+		}
+	}
+	for gk, why := range before.blind {
+		if _, known := c.scopes[gk]; lost(gk.Group) && !known {
+			c.blind[gk] = why
+		}
+	}
+	// Last, for it is what tells the known from the lost.
+	for gk, scope := range before.scopes {
+		if _, known := c.scopes[gk]; lost(gk.Group) && !known {
+			c.scopes[gk] = scope
+		}
+	}
+	slices.SortFunc(c.watched, func(a, b kind) int { return strings.Compare(a.String(), b.String()) })
 }

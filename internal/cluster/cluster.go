@@ -7,56 +7,61 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
-	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 )
+
+// Options say how a cluster is watched.
+type Options struct {
+	// Changed is called for each change of a live object that matters, from
+	// the goroutine of its watch: it must not block.
+	Changed func(Change)
+	// Viewed is called when View may say something else than before: a kind
+	// came, went, broke or recovered. It must not block.
+	Viewed func()
+	// Exclusions and Inclusions are resource.exclusions and
+	// resource.inclusions. Exclusions that are nil are the default ones.
+	Exclusions, Inclusions []Filter
+}
 
 // Cluster is one target cluster. Run keeps its index; until Ready is closed
 // the index is not complete and nothing may be decided from it.
 type Cluster struct {
+	server    string
 	discovery discovery.DiscoveryInterface
 	dynamic   dynamic.Interface
 	index     *index
+	names     *names
+	viewed    func()
 	// rediscover wakes Run when the kinds may have changed.
 	rediscover chan struct{}
 	ready      chan struct{}
+	view       atomic.Pointer[plan.View]
 
 	mu      sync.RWMutex
+	filters filters
 	catalog catalog
 	watches map[schema.GroupKind]*kindWatch
 }
 
-// kindWatch is the running watch of one kind.
-type kindWatch struct {
-	kind    kind
-	stop    context.CancelFunc
-	settled chan struct{}
-	once    sync.Once
-	// problem is the last error of the watch; empty while it works.
-	problem string
+// New makes a cluster with the default options. notify is called for each
+// change of a live object that matters, from the goroutine of its watch: it
+// must not block.
+func New(config *rest.Config, notify func(Change)) (*Cluster, error) {
+	return Open(config, Options{Changed: notify})
 }
 
-func (w *kindWatch) settle() { w.once.Do(func() { close(w.settled) }) }
-
-// New makes a cluster. notify is called for each change of a live object that
-// matters, from the goroutine of its watch: it must not block.
-func New(config *rest.Config, notify func(Change)) (*Cluster, error) {
+// Open makes a cluster.
+func Open(config *rest.Config, o Options) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	// The server's priority and fairness paces us; a second limit on our side
 	// would only hide it.
@@ -69,18 +74,24 @@ func New(config *rest.Config, notify func(Change)) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
+	if o.Changed == nil {
+		o.Changed = func(Change) {}
+	}
+	if o.Viewed == nil {
+		o.Viewed = func() {}
+	}
 	c := &Cluster{
-		discovery: d, dynamic: dyn,
+		server: config.Host, discovery: d, dynamic: dyn,
+		names:      newNames(),
+		viewed:     o.Viewed,
 		rediscover: make(chan struct{}, 1),
 		ready:      make(chan struct{}),
+		filters:    newFilters(config.Host, o.Exclusions, o.Inclusions),
 		watches:    map[schema.GroupKind]*kindWatch{},
 	}
-	c.index = newIndex(func(ch Change) {
-		if isCRD(ch) {
-			c.Rediscover()
-		}
-		notify(ch)
-	})
+	c.view.Store(&plan.View{})
+	c.index = newIndex(o.Changed)
+	c.index.served = c.Rediscover
 	return c, nil
 }
 
@@ -95,51 +106,96 @@ func (c *Cluster) Rediscover() {
 	}
 }
 
+// SetFilters changes which kinds are watched, while Run runs. Exclusions that
+// are nil are the default ones.
+func (c *Cluster) SetFilters(exclusions, inclusions []Filter) {
+	c.mu.Lock()
+	c.filters = newFilters(c.server, exclusions, inclusions)
+	c.mu.Unlock()
+	c.Rediscover()
+}
+
+// View is what the cluster serves and what of it is watched. It is shared:
+// nobody may change it.
+func (c *Cluster) View() plan.View { return *c.view.Load() }
+
 // settleTime gathers the changes of CRDs that come together into one look.
 const settleTime = 200 * time.Millisecond
 
-// Run discovers and watches until ctx ends.
+// gapTime is how long groups that did not answer are left alone.
+const gapTime = 30 * time.Second
+
+// Run discovers and watches until ctx ends. A server that cannot be reached,
+// or a kind that cannot be read, is tried again and holds up nothing else.
 func (c *Cluster) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	backoff := wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 8}
+	backoff := newBackoff()
 	first := true
+	var later []time.Duration
 	for {
-		retry, err := c.look(ctx, &watching)
-		if err != nil {
+		pause, err := c.look(ctx, &watching)
+		switch {
+		case err != nil:
 			slog.ErrorContext(ctx, "discovery failed", "error", err)
-			retry = backoff.Step()
-		}
-		if err == nil && first {
+			pause = backoff.Step()
+		case first:
 			first = false
 			go c.awaitSettled(ctx)
-		}
-		var again <-chan time.Time
-		if retry > 0 {
-			again = time.After(retry)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-again:
-		case <-c.rediscover:
-			// A CRD's kind is served a moment after the CRD says so.
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(settleTime):
+			fallthrough
+		default:
+			backoff = newBackoff()
+			if len(later) > 0 {
+				pause, later = later[0], later[1:]
 			}
 		}
+		if c.pause(ctx, pause) {
+			// A CRD says that its kind is served a moment before it is, or goes
+			// a moment before its kind does: look more than once.
+			later = []time.Duration{500 * time.Millisecond, 2 * time.Second}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
 	}
+}
+
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Cap: 30 * time.Second, Steps: 8}
+}
+
+// pause waits for the given time (for ever if it is none) or until Rediscover
+// was called, which it reports.
+func (c *Cluster) pause(ctx context.Context, d time.Duration) bool {
+	var over <-chan time.Time
+	if d > 0 {
+		over = time.After(d)
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-over:
+		return false
+	case <-c.rediscover:
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(settleTime):
+	}
+	return true
 }
 
 // look discovers once and starts and stops watches to fit. While groups are
 // missing it asks to be called again.
 func (c *Cluster) look(ctx context.Context, watching *sync.WaitGroup) (time.Duration, error) {
-	found, err := discover(c.discovery)
+	c.mu.RLock()
+	chosen, before := c.filters, c.catalog
+	c.mu.RUnlock()
+	found, err := discover(c.discovery, chosen)
 	if err != nil {
 		return 0, err
 	}
+	found.keep(before)
 	want := make(map[schema.GroupKind]kind, len(found.watched))
 	for _, k := range found.watched {
 		want[k.GroupKind()] = k
@@ -148,70 +204,32 @@ func (c *Cluster) look(ctx context.Context, watching *sync.WaitGroup) (time.Dura
 	c.catalog = found
 	var dropped []schema.GroupKind
 	for gk, w := range c.watches {
-		// A group that did not answer is not a group that is gone.
-		if k, ok := want[gk]; (!ok && !slices.Contains(found.gaps, gk.Group)) || (ok && k != w.kind) {
+		if _, ok := want[gk]; !ok {
 			w.stop()
 			delete(c.watches, gk)
-			if !ok {
-				dropped = append(dropped, gk)
-			}
+			dropped = append(dropped, gk)
 		}
 	}
 	for gk, k := range want {
-		if _, ok := c.watches[gk]; !ok {
-			c.watches[gk] = c.watch(ctx, k, watching)
+		old, ok := c.watches[gk]
+		if ok && old.kind == k {
+			continue
 		}
+		if ok {
+			old.stop()
+		}
+		c.watches[gk] = c.watch(ctx, k, old, watching)
 	}
 	c.mu.Unlock()
 	for _, gk := range dropped {
 		c.index.forget(gk)
 	}
+	c.project()
 	if len(found.gaps) > 0 {
 		slog.WarnContext(ctx, "discovery is incomplete", "groups", found.gaps)
-		return 30 * time.Second, nil
+		return gapTime, nil
 	}
 	return 0, nil
-}
-
-func (c *Cluster) watch(ctx context.Context, k kind, watching *sync.WaitGroup) *kindWatch {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &kindWatch{kind: k, stop: cancel, settled: make(chan struct{})}
-	s := &store{kind: k, index: c.index, synced: func() { c.note(w, nil) }}
-	client := c.dynamic.Resource(k.gvr())
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := client.List(ctx, o)
-			c.noteError(ctx, w, err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			stream, err := client.Watch(ctx, o)
-			c.noteError(ctx, w, err)
-			return stream, err
-		},
-	}
-	proto := &unstructured.Unstructured{}
-	proto.SetGroupVersionKind(k.GroupVersionKind)
-	r := cache.NewReflectorWithOptions(lw, proto, s, cache.ReflectorOptions{Name: k.String()})
-	watching.Go(func() { r.RunWithContext(ctx) })
-	return w
-}
-
-// noteError records that a kind cannot be read. The others go on.
-func (c *Cluster) noteError(ctx context.Context, w *kindWatch, err error) {
-	if err != nil && ctx.Err() == nil {
-		c.note(w, err)
-	}
-}
-
-func (c *Cluster) note(w *kindWatch, err error) {
-	c.mu.Lock()
-	w.problem = ""
-	if err != nil {
-		w.problem = err.Error()
-	}
-	c.mu.Unlock()
-	w.settle()
 }
 
 func (c *Cluster) awaitSettled(ctx context.Context) {
@@ -224,39 +242,10 @@ func (c *Cluster) awaitSettled(ctx context.Context) {
 	for _, w := range pending {
 		select {
 		case <-w.settled:
+		case <-w.ended:
 		case <-ctx.Done():
 			return
 		}
 	}
 	close(c.ready)
-}
-
-// Managed lists the facts of the objects that carry an application's mark.
-func (c *Cluster) Managed(app string) []object.Fact { return c.index.managed(app) }
-
-// Fact is what is known of one object.
-func (c *Cluster) Fact(k object.Key) (object.Fact, bool) { return c.index.get(k) }
-
-// View is what the cluster serves and what of it is watched.
-func (c *Cluster) View() plan.View {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	blind := c.catalog.blind
-	for gk, w := range c.watches {
-		if w.problem == "" {
-			continue
-		}
-		// The catalog's own map is shared by every reader.
-		blind = maps.Clone(blind)
-		blind[gk] = "its kind cannot be watched: " + w.problem
-	}
-	return plan.View{Scopes: c.catalog.scopes, Blind: blind, Gaps: c.catalog.gaps}
-}
-
-func isCRD(ch Change) bool {
-	f := ch.New
-	if f == nil {
-		f = ch.Old
-	}
-	return f.Key.Group == "apiextensions.k8s.io" && f.Key.Kind == "CustomResourceDefinition"
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,201 +16,304 @@ type Change struct {
 	Old, New *object.Fact
 }
 
-// index keeps the facts of every watched object, by kind and by the
-// application that marked it. It keeps no bodies.
+// index keeps the facts of every watched object, by kind, application, owner
+// and namespace. It keeps no bodies. A fact is not changed once it is here, so
+// whoever reads takes pointers along and lets go of the lock.
 type index struct {
 	notify func(Change)
+	// served is called when the kinds that the cluster serves may have changed.
+	served func()
 
-	mu    sync.RWMutex
-	kinds map[schema.GroupKind]*shelf
-	byApp map[string]map[object.Key]struct{}
+	mu      sync.RWMutex
+	kinds   map[schema.GroupKind]*shelf
+	byApp   map[string]*group
+	byOwner map[string]*group
+	byPlace map[string]*group
 }
 
 // shelf holds one kind. seen is how far its watch has come.
 type shelf struct {
-	facts map[object.Key]*object.Fact
+	facts map[place]*object.Fact
 	seen  uint64
+	feed  *feed
+	// moved is closed at the next news of the kind; nil while nobody waits.
+	moved chan struct{}
 }
+
+// place is where an object of a known kind is.
+type place struct{ namespace, name string }
+
+func placeOf(k object.Key) place { return place{k.Namespace, k.Name} }
+
+// feed is the right of one watch to tell about its kind. A watch that was
+// stopped may still have something to say; by then its feed is over.
+type feed struct{ kind schema.GroupKind }
 
 func newIndex(notify func(Change)) *index {
 	return &index{
-		notify: notify,
-		kinds:  map[schema.GroupKind]*shelf{},
-		byApp:  map[string]map[object.Key]struct{}{},
+		notify:  notify,
+		served:  func() {},
+		kinds:   map[schema.GroupKind]*shelf{},
+		byApp:   map[string]*group{},
+		byOwner: map[string]*group{},
+		byPlace: map[string]*group{},
 	}
 }
 
-// watched takes a reading from the watch.
-func (ix *index) watched(f object.Fact) {
+// open gives the kind to a new watch. What is known of it stays.
+func (ix *index) open(gk schema.GroupKind) *feed {
+	fd := &feed{kind: gk}
 	ix.mu.Lock()
-	ix.advance(f.Key.GroupKind(), f.ResourceVersion)
-	change, ok := ix.put(f)
+	defer ix.mu.Unlock()
+	s, ok := ix.kinds[gk]
+	if !ok {
+		s = &shelf{facts: map[place]*object.Fact{}}
+		ix.kinds[gk] = s
+	}
+	s.feed = fd
+	return fd
+}
+
+// forget drops a kind that is not watched any more.
+func (ix *index) forget(gk schema.GroupKind) {
+	ix.mu.Lock()
+	s, ok := ix.kinds[gk]
+	if !ok {
+		ix.mu.Unlock()
+		return
+	}
+	var changes []Change
+	for _, f := range s.facts {
+		changes = append(changes, Change{Old: f})
+		ix.unlink(f)
+	}
+	delete(ix.kinds, gk)
+	s.wake()
 	ix.mu.Unlock()
-	if ok {
-		ix.notify(change)
+	ix.tell(changes)
+}
+
+// watched takes a reading from the watch.
+func (ix *index) watched(fd *feed, f *object.Fact) {
+	ix.mu.Lock()
+	s := ix.shelf(fd)
+	if s == nil {
+		ix.mu.Unlock()
+		return
+	}
+	old := s.facts[placeOf(f.Key)]
+	// A write of ours may be ahead of the watch, with another object even.
+	stale := old != nil && older(f.ResourceVersion, old.ResourceVersion)
+	if !stale {
+		ix.put(s, old, f)
+	}
+	s.advance(f.ResourceVersion)
+	ix.mu.Unlock()
+	if !stale {
+		ix.tell([]Change{{Old: old, New: f}})
 	}
 }
 
 // written takes the server's answer to a write of ours, so that the next look
 // already sees it. Where the watch has come past it, the watch knows better:
-// the object may be gone again.
+// the object may be gone again. Of a kind that is not watched nothing is kept,
+// for nobody would say when it goes.
 func (ix *index) written(f object.Fact) {
 	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	s := ix.kinds[f.Key.GroupKind()]
 	rv, ok := version(f.ResourceVersion)
-	if !ok || ix.shelf(f.Key.GroupKind()).seen >= rv {
-		ix.mu.Unlock()
+	if s == nil || !ok || s.seen >= rv {
+		return
+	}
+	old := s.facts[placeOf(f.Key)]
+	if old != nil && older(f.ResourceVersion, old.ResourceVersion) {
 		return
 	}
 	// Nobody is told: whoever wrote knows.
-	ix.put(f)
-	ix.mu.Unlock()
+	ix.put(s, old, &f)
 }
 
-// gone takes a deletion from the watch; rv is that of the deletion.
-func (ix *index) gone(k object.Key, rv string) {
+// gone takes a deletion from the watch; rv is that of the deletion. An object
+// that came after it stays.
+func (ix *index) gone(fd *feed, k object.Key, rv string) {
 	ix.mu.Lock()
-	ix.advance(k.GroupKind(), rv)
-	change, ok := ix.drop(k)
+	s := ix.shelf(fd)
+	if s == nil {
+		ix.mu.Unlock()
+		return
+	}
+	old := s.facts[placeOf(k)]
+	drop := old != nil && !older(rv, old.ResourceVersion)
+	if drop {
+		ix.drop(s, old)
+	}
+	s.advance(rv)
 	ix.mu.Unlock()
-	if ok {
-		ix.notify(change)
+	if drop {
+		ix.tell([]Change{{Old: old}})
 	}
 }
 
 // replace makes a kind's facts exactly these, read at rv: what is not among
-// them is gone.
-func (ix *index) replace(gk schema.GroupKind, facts []object.Fact, rv string) {
-	current := make(map[object.Key]struct{}, len(facts))
+// them is gone, except for what we wrote after that reading.
+func (ix *index) replace(fd *feed, facts []*object.Fact, rv string) {
+	current := make(map[place]struct{}, len(facts))
 	for _, f := range facts {
-		current[f.Key] = struct{}{}
+		current[placeOf(f.Key)] = struct{}{}
+	}
+	ix.mu.Lock()
+	s := ix.shelf(fd)
+	if s == nil {
+		ix.mu.Unlock()
+		return
+	}
+	// A watch never lists what is older than what it has told. If it does, the
+	// server's history is another one now (restored from a backup), and
+	// versions from before say nothing.
+	at, ok := version(rv)
+	restart := ok && at < s.seen
+	if restart {
+		s.seen = 0
 	}
 	var changes []Change
-	ix.mu.Lock()
-	for k := range ix.shelf(gk).facts {
-		if _, ok := current[k]; ok {
+	for p, old := range s.facts {
+		if _, stays := current[p]; stays || !restart && older(rv, old.ResourceVersion) {
 			continue
 		}
-		if c, ok := ix.drop(k); ok {
-			changes = append(changes, c)
-		}
+		ix.drop(s, old)
+		changes = append(changes, Change{Old: old})
 	}
 	for _, f := range facts {
-		if c, ok := ix.put(f); ok {
-			changes = append(changes, c)
+		old := s.facts[placeOf(f.Key)]
+		if old != nil && !restart && (older(f.ResourceVersion, old.ResourceVersion) || same(old, f)) {
+			continue
 		}
+		ix.put(s, old, f)
+		changes = append(changes, Change{Old: old, New: f})
 	}
-	ix.advance(gk, rv)
+	s.advance(rv)
 	ix.mu.Unlock()
-	for _, c := range changes {
-		ix.notify(c)
-	}
+	ix.tell(changes)
 }
 
 // bookmark moves a kind's progress without an object.
-func (ix *index) bookmark(gk schema.GroupKind, rv string) {
+func (ix *index) bookmark(fd *feed, rv string) {
 	ix.mu.Lock()
-	ix.advance(gk, rv)
-	ix.mu.Unlock()
+	defer ix.mu.Unlock()
+	if s := ix.shelf(fd); s != nil {
+		s.advance(rv)
+	}
 }
 
-// forget drops a kind that the cluster no longer serves.
-func (ix *index) forget(gk schema.GroupKind) {
-	ix.replace(gk, nil, "")
-	ix.mu.Lock()
-	delete(ix.kinds, gk)
-	ix.mu.Unlock()
-}
-
-// managed lists the facts of one application's objects, in key order.
-func (ix *index) managed(app string) []object.Fact {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	keys := slices.SortedFunc(maps.Keys(ix.byApp[app]), object.Compare)
-	out := make([]object.Fact, len(keys))
-	for i, k := range keys {
-		out[i] = *ix.kinds[k.GroupKind()].facts[k]
+// tell passes on what matters, without the lock.
+func (ix *index) tell(changes []Change) {
+	for _, c := range changes {
+		if serves(c) {
+			ix.served()
+		}
+		if c.New == nil || matters(c.Old, c.New) {
+			ix.notify(c)
+		}
 	}
-	return out
-}
-
-func (ix *index) get(k object.Key) (object.Fact, bool) {
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	s, ok := ix.kinds[k.GroupKind()]
-	if !ok {
-		return object.Fact{}, false
-	}
-	f, ok := s.facts[k]
-	if !ok {
-		return object.Fact{}, false
-	}
-	return *f, true
 }
 
 // The rest runs with the lock held.
 
-func (ix *index) shelf(gk schema.GroupKind) *shelf {
-	s, ok := ix.kinds[gk]
-	if !ok {
-		s = &shelf{facts: map[object.Key]*object.Fact{}}
-		ix.kinds[gk] = s
+// shelf is the one that the feed may write to; nil when its time is over.
+func (ix *index) shelf(fd *feed) *shelf {
+	s := ix.kinds[fd.kind]
+	if s == nil || s.feed != fd {
+		return nil
 	}
 	return s
 }
 
-func (ix *index) advance(gk schema.GroupKind, rv string) {
+func (s *shelf) advance(rv string) {
 	if n, ok := version(rv); ok {
-		s := ix.shelf(gk)
 		s.seen = max(s.seen, n)
 	}
+	s.wake()
 }
 
-func (ix *index) put(f object.Fact) (Change, bool) {
-	s := ix.shelf(f.Key.GroupKind())
-	old := s.facts[f.Key]
-	if old != nil && old.UID == f.UID && older(f.ResourceVersion, old.ResourceVersion) {
-		return Change{}, false
+func (s *shelf) wake() {
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
 	}
-	ix.unlink(old)
-	s.facts[f.Key] = &f
+}
+
+func (ix *index) put(s *shelf, old, f *object.Fact) {
+	if old != nil {
+		ix.unlink(old)
+	}
+	s.facts[placeOf(f.Key)] = f
 	if f.App != "" {
-		keys, ok := ix.byApp[f.App]
-		if !ok {
-			keys = map[object.Key]struct{}{}
-			ix.byApp[f.App] = keys
-		}
-		keys[f.Key] = struct{}{}
+		join(ix.byApp, f.App, f)
 	}
-	return Change{Old: old, New: &f}, matters(old, &f)
+	if f.Key.Namespace != "" {
+		join(ix.byPlace, f.Key.Namespace, f)
+	}
+	for _, o := range f.Owners {
+		join(ix.byOwner, o.UID, f)
+	}
 }
 
-func (ix *index) drop(k object.Key) (Change, bool) {
-	s := ix.shelf(k.GroupKind())
-	old, ok := s.facts[k]
-	if !ok {
-		return Change{}, false
-	}
-	ix.unlink(old)
-	delete(s.facts, k)
-	return Change{Old: old}, true
+func (ix *index) drop(s *shelf, f *object.Fact) {
+	ix.unlink(f)
+	delete(s.facts, placeOf(f.Key))
 }
 
 func (ix *index) unlink(f *object.Fact) {
-	if f == nil || f.App == "" {
-		return
+	if f.App != "" {
+		leave(ix.byApp, f.App, f)
 	}
-	keys := ix.byApp[f.App]
-	delete(keys, f.Key)
-	if len(keys) == 0 {
-		delete(ix.byApp, f.App)
+	if f.Key.Namespace != "" {
+		leave(ix.byPlace, f.Key.Namespace, f)
+	}
+	for _, o := range f.Owners {
+		leave(ix.byOwner, o.UID, f)
 	}
 }
 
-// matters tells a change that could move a verdict, a health or a tree from
+// same says that two readings are one, so that nothing is to be done.
+func same(old, f *object.Fact) bool {
+	return old.UID == f.UID && old.ResourceVersion == f.ResourceVersion && old.Version == f.Version &&
+		old.Digest == f.Digest && old.Health == f.Health && old.App == f.App
+}
+
+// matters tells a change that could move a verdict, a health or a plan from
 // churn: a new resourceVersion alone is no news.
 func matters(old, f *object.Fact) bool {
-	return old == nil || old.UID != f.UID || old.Digest != f.Digest || old.App != f.App ||
-		old.Deleting != f.Deleting || old.Health != f.Health
+	if old == nil || old.UID != f.UID || old.Digest != f.Digest || old.App != f.App ||
+		old.Deleting != f.Deleting || old.Health != f.Health || old.Owned != f.Owned {
+		return true
+	}
+	// Others write these too, so the digest of what we own does not cover them.
+	if old.Extra != f.Extra || old.Quiet != f.Quiet || old.Options != f.Options || !slices.Equal(old.Images, f.Images) {
+		return true
+	}
+	// Where the gate is off, any change of an application's object may be one.
+	return f.App != "" && f.Digest.IsZero() && old.ResourceVersion != f.ResourceVersion
+}
+
+// serves says whether a change may move what the cluster serves.
+func serves(c Change) bool {
+	f := c.New
+	if f == nil {
+		f = c.Old
+	}
+	gk := f.Key.GroupKind()
+	if !slices.Contains(serving, gk) {
+		return false
+	}
+	return c.Old == nil || c.New == nil || c.Old.Generation != c.New.Generation || c.Old.Health != c.New.Health
+}
+
+// serving are the kinds whose objects add kinds to a cluster.
+var serving = []schema.GroupKind{
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+	{Group: "apiregistration.k8s.io", Kind: "APIService"},
 }
 
 // older compares resource versions. Where they are no numbers nothing is older.

@@ -24,7 +24,10 @@ type Snapshot struct {
 // Snapshot discovers the cluster and makes a snapshot. managed are the objects
 // that the application is known to have.
 func (c *Cluster) Snapshot(ctx context.Context, managed []object.Key) (*Snapshot, error) {
-	found, err := discover(c.discovery)
+	c.mu.RLock()
+	chosen := c.filters
+	c.mu.RUnlock()
+	found, err := discover(c.discovery, chosen)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +75,11 @@ func (s *Snapshot) Err() error {
 }
 
 // View is what the cluster serves; nothing of it is watched here.
-func (s *Snapshot) View() plan.View { return s.Cluster.View() }
+func (s *Snapshot) View() plan.View {
+	s.Cluster.mu.RLock()
+	defer s.Cluster.mu.RUnlock()
+	return plan.View{Scopes: s.catalog.scopes, Blind: s.catalog.blind, Gaps: s.catalog.gaps}
+}
 
 // version is the one in which a kind is watched.
 func (c *Cluster) version(k object.Key) (string, bool) {

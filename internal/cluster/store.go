@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -16,7 +17,11 @@ import (
 type store struct {
 	kind   kind
 	index  *index
+	feed   *feed
+	names  *names
 	synced func()
+	// received counts the objects that came.
+	received atomic.Int64
 }
 
 var (
@@ -25,12 +30,7 @@ var (
 )
 
 func (s *store) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) {
-		if f, ok := obj.(object.Fact); ok {
-			return f, nil
-		}
-		return s.fact(obj)
-	}
+	return func(obj any) (any, error) { return s.fact(obj) }
 }
 
 func (s *store) Add(obj any) error    { return s.put(obj) }
@@ -42,53 +42,75 @@ func (s *store) put(obj any) error {
 	if err != nil {
 		return err
 	}
-	s.index.watched(f)
+	s.index.watched(s.feed, f)
 	return nil
 }
 
 func (s *store) Delete(obj any) error {
-	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+	unknown, late := obj.(cache.DeletedFinalStateUnknown)
+	if late {
 		obj = unknown.Obj
 	}
-	f, err := s.fact(obj)
+	k, rv, err := s.identity(obj)
 	if err != nil {
 		return err
 	}
-	s.index.gone(f.Key, f.ResourceVersion)
+	if late {
+		// The reading is older than the deletion, whose version nobody knows.
+		rv = ""
+	}
+	s.index.gone(s.feed, k, rv)
 	return nil
 }
 
 // Bookmark moves the kind's progress without an object.
 func (s *store) Bookmark(rv string) error {
-	s.index.bookmark(s.kind.GroupKind(), rv)
+	s.index.bookmark(s.feed, rv)
 	return nil
 }
 
 // Replace receives transformed items from a streaming list and raw ones from
 // a plain list.
 func (s *store) Replace(items []any, rv string) error {
-	facts := make([]object.Fact, 0, len(items))
-	for _, it := range items {
+	facts := make([]*object.Fact, len(items))
+	for i, it := range items {
 		f, err := s.fact(it)
 		if err != nil {
 			return err
 		}
-		facts = append(facts, f)
+		facts[i] = f
+		// A plain list holds every body at once; let go of each that was read.
+		items[i] = nil
 	}
-	s.index.replace(s.kind.GroupKind(), facts, rv)
+	s.index.replace(s.feed, facts, rv)
 	s.synced()
 	return nil
 }
 
-func (s *store) fact(obj any) (object.Fact, error) {
+func (s *store) fact(obj any) (*object.Fact, error) {
 	switch o := obj.(type) {
-	case object.Fact:
+	case *object.Fact:
 		return o, nil
 	case *unstructured.Unstructured:
+		s.received.Add(1)
 		// Items of a plain list come without their kind.
 		o.SetGroupVersionKind(s.kind.GroupVersionKind)
-		return object.FactOf(o, v1alpha1.FieldManagerApply), nil
+		f := object.FactOf(o, v1alpha1.FieldManagerApply).Interned(s.names.intern)
+		return &f, nil
 	default:
-		return object.Fact{}, fmt.Errorf("reading %s: unexpected %T in the watch", s.kind.Kind, obj)
+		return nil, fmt.Errorf("reading %s: unexpected %T in the watch", s.kind.Kind, obj)
+	}
+}
+
+// identity is all that a deletion needs.
+func (s *store) identity(obj any) (object.Key, string, error) {
+	switch o := obj.(type) {
+	case *object.Fact:
+		return o.Key, o.ResourceVersion, nil
+	case *unstructured.Unstructured:
+		k := object.Key{Group: s.kind.Group, Kind: s.kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+		return k, o.GetResourceVersion(), nil
+	default:
+		return object.Key{}, "", fmt.Errorf("reading %s: unexpected %T in the watch", s.kind.Kind, obj)
 	}
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/field"
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
@@ -92,6 +94,33 @@ func (c *Cluster) Delete(ctx context.Context, f object.Fact, propagation metav1.
 		return nil
 	}
 	return classify(err)
+}
+
+// TakeOver makes fields of a live object ours alone, by writing managedFields;
+// no value changes. The server takes it only for the reading that it was
+// computed from.
+func (c *Cluster) TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error {
+	k := object.KeyOf(body)
+	r, err := c.resource(body.GroupVersionKind(), k.Namespace)
+	if err != nil {
+		return err
+	}
+	live, err := r.Get(ctx, k.Name, metav1.GetOptions{})
+	if err != nil {
+		return classify(err)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": live.GetResourceVersion(),
+		"managedFields":   field.TakeOver(live, v1alpha1.FieldManagerApply, ways),
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding managedFields: %w", err)
+	}
+	_, err = r.Patch(ctx, k.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1alpha1.FieldManagerApply})
+	if err != nil {
+		return classify(err)
+	}
+	return nil
 }
 
 func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {

@@ -50,16 +50,24 @@ func newPoller(r Resolver, every func() (time.Duration, time.Duration), wake fun
 func (p *poller) track(old, app *v1alpha1.Application) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if old != nil {
-		for _, s := range old.Sources() {
-			p.unfollow(s, old.Name)
-		}
+	var now []v1alpha1.ApplicationSource
+	if app != nil {
+		now = app.Sources()
 	}
-	if app == nil {
+	for _, s := range now {
+		p.follow(s, app.Name)
+	}
+	if old == nil {
 		return
 	}
-	for _, s := range app.Sources() {
-		p.follow(s, app.Name)
+	// What is still followed is not let go in between: what is known of it
+	// would be lost with each write of a status.
+	for _, s := range old.Sources() {
+		if !slices.ContainsFunc(now, func(n v1alpha1.ApplicationSource) bool {
+			return n.RepoURL == s.RepoURL && n.TargetRevision == s.TargetRevision
+		}) {
+			p.unfollow(s, old.Name)
+		}
 	}
 }
 

@@ -57,6 +57,9 @@ type Server interface {
 	DryRun(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	Apply(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error
+	// TakeOver makes the fields of a live object ours alone, without changing
+	// any value.
+	TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error
 }
 
 // Cluster is a destination.
@@ -72,12 +75,28 @@ type Clusters interface {
 	For(destination v1alpha1.ApplicationDestination) (c Cluster, server, name string, err error)
 }
 
+// Pairs remembers confirmed pairs across restarts. Losing them costs requests.
+type Pairs interface {
+	Load(app string) []diff.Pair
+	Keep(app string, pairs []diff.Pair) error
+	Drop(app string)
+}
+
 // Settings are the knobs that may change while the engine runs.
 type Settings struct {
 	// MaxAge is how old the last look at a repository may be before a refresh
 	// that nobody asked for looks again.
 	MaxAge  time.Duration
 	Backoff plan.Backoff
+	// Ignore are the rules for every application. The pointer moves when they
+	// change, and only then; nil means the defaults.
+	Ignore *Ignore
+}
+
+// Ignore says which differences do not count anywhere.
+type Ignore struct {
+	Rules   []diff.Rule
+	Options diff.Options
 }
 
 // Options are the parts that an engine is made of.
@@ -89,6 +108,8 @@ type Options struct {
 	Renderer  Renderer
 	Clusters  Clusters
 	Settings  func() Settings
+	Compiler  Compiler
+	Pairs     Pairs
 	Now       func() time.Time
 }
 
@@ -103,14 +124,20 @@ type Engine struct {
 	// ever used for the pair that they were given for, so losing or keeping one
 	// changes the cost and not the result.
 	verdicts map[string]map[object.Key]diff.Verdict
+	// compiled are the applications' ignore rules, ready for use.
+	compiled map[string]compiledRules
 }
 
 // New makes an engine.
 func New(o Options) *Engine {
+	if o.Pairs == nil {
+		o.Pairs = noPairs{}
+	}
 	return &Engine{
 		Options:  o,
 		renders:  newRenders(64 << 20),
 		verdicts: map[string]map[object.Key]diff.Verdict{},
+		compiled: map[string]compiledRules{},
 	}
 }
 
@@ -120,27 +147,10 @@ type Result struct {
 	After time.Duration
 }
 
-func (e *Engine) knownVerdicts(app string) map[object.Key]diff.Verdict {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.verdicts[app]
-}
-
-func (e *Engine) keepVerdicts(app string, p plan.Plan) {
-	out := make(map[object.Key]diff.Verdict, len(p.Items))
-	for _, it := range p.Items {
-		// A verdict without an answer is not worth keeping: ask again.
-		if it.Live != nil && !it.Prunable && (it.Verdict.Problem == "" || it.Verdict.Rejected) {
-			out[it.Key] = it.Verdict
-		}
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.verdicts[app] = out
-}
-
 func (e *Engine) forget(app string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.verdicts, app)
+	delete(e.compiled, app)
+	e.Pairs.Drop(app)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/manifest"
@@ -31,6 +32,7 @@ type observation struct {
 	// server and clusterName are the two names of the cluster.
 	server, clusterName string
 
+	rules    diff.Rules
 	plan     *plan.Plan
 	findings []finding.Finding
 	err      error
@@ -156,7 +158,11 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	}
 	view := o.cluster.View()
 	desired, repeated := plan.Desire(o.instance, o.app.Spec.Destination.Namespace, rendered.Objects, view.Scopes)
+	var found []finding.Finding
+	o.rules, found = e.rules(o.app)
+	o.findings = append(o.findings, found...)
 	in := plan.Input{
+		Rules: o.rules,
 		App: plan.App{
 			Instance:        o.instance,
 			Self:            object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: o.app.Namespace, Name: o.app.Name},
@@ -170,12 +176,12 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 		Verdicts: e.knownVerdicts(o.app.Name),
 		Cluster:  view,
 	}
-	answers, err := ask(ctx, o.cluster, plan.Ask(in))
+	answers, err := e.ask(ctx, o, plan.Ask(in))
 	if err != nil {
 		return err
 	}
 	p := plan.Compute(in, answers)
-	e.keepVerdicts(o.app.Name, p)
+	e.keepVerdicts(ctx, o.app.Name, p)
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil
@@ -283,13 +289,14 @@ const askers = 8
 
 // ask puts the questions to the server. A question that fails makes one
 // object unknown, not the application.
-func ask(ctx context.Context, s Server, questions []plan.Question) (map[object.Key]plan.Answer, error) {
+func (e *Engine) ask(ctx context.Context, o *observation, questions []plan.Question) (map[object.Key]plan.Answer, error) {
+	w := &witness{engine: e, o: o}
 	answers := make([]plan.Answer, len(questions))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(askers)
 	for i, q := range questions {
 		g.Go(func() error {
-			answers[i] = answer(gctx, s, q)
+			answers[i] = answer(gctx, o.cluster, q, w)
 			return gctx.Err()
 		})
 	}
@@ -303,16 +310,24 @@ func ask(ctx context.Context, s Server, questions []plan.Question) (map[object.K
 	return out, nil
 }
 
-func answer(ctx context.Context, s Server, q plan.Question) plan.Answer {
+func answer(ctx context.Context, s Server, q plan.Question, w *witness) plan.Answer {
 	live, err := s.Get(ctx, q.Object.Key, q.Object.Body.GroupVersionKind().Version)
 	if err != nil {
 		return plan.Answer{Problem: err.Error()}
 	}
 	predicted, err := s.DryRun(ctx, q.Object.Body)
+	if fault.ReasonOf(err) == "Rejected" && !q.Rules.Empty() {
+		// What the server will not change may be what the rules ignore.
+		predicted, err = s.DryRun(ctx, q.Rules.Respect(q.Object.Body, live, v1alpha1.FieldManagerApply))
+	}
 	if err != nil {
 		return plan.Answer{Problem: err.Error(), Rejected: fault.ReasonOf(err) == "Rejected"}
 	}
-	return plan.Answer{Live: live, Predicted: predicted}
+	earlier, err := w.manifest(ctx, q.Object.Key, live)
+	if err != nil {
+		return plan.Answer{Problem: err.Error()}
+	}
+	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier}
 }
 
 func short(revision string) string {

@@ -40,12 +40,20 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 			})
 		}
 	}
+	// An object that cannot be seen may still be there.
+	for _, what := range plan.Unseen(app.Status.Resources, c.View()) {
+		problems = append(problems, finding.Finding{
+			Reason: finding.Deletion, Severity: finding.Error,
+			Message: "it is not known whether this object is gone: " + what +
+				"; let the cluster answer for it, or take the finalizer off by hand",
+		})
+	}
 	if len(problems) > 0 {
 		o := &observation{app: app, source: app.Status.Sync.ComparedTo.Source, revision: app.Status.Sync.Revision, findings: problems}
 		if _, err := e.report(ctx, o, app.Status.OperationState); err != nil {
 			return Result{}, err
 		}
-		return Result{}, fmt.Errorf("deleting application %q: %d objects are still there: %s",
+		return Result{}, fmt.Errorf("deleting application %q: %d objects are still there or not known: %s",
 			app.Name, len(problems), problems[0].Message)
 	}
 	if len(removal.Delete) > 0 || len(removal.Going) > 0 {

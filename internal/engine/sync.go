@@ -3,12 +3,15 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
@@ -37,11 +40,15 @@ func (e *Engine) begin(ctx context.Context, o *observation, op *v1alpha1.Operati
 // sync carries on with the operation that is in the application, or begins it.
 func (e *Engine) sync(ctx context.Context, app *v1alpha1.Application, op *v1alpha1.Operation) (Result, error) {
 	state := app.Status.OperationState
-	fresh := state == nil || state.Phase.Completed() || state.SyncResult == nil
+	fresh := state == nil || state.Phase.Completed() || state.SyncResult == nil && state.Phase != v1alpha1.OperationTerminating
 	l := look{asked: fresh, revision: pinned(op)}
 	if !fresh {
-		// A sync ends with the revision that it began with.
-		l.revision = state.SyncResult.Revision
+		// A sync ends as it began, whatever was asked for meanwhile: with its
+		// operation and its revision.
+		op = &state.Operation
+		if state.SyncResult != nil {
+			l.revision = state.SyncResult.Revision
+		}
 	}
 	o := e.observe(ctx, app, l)
 	if interrupted(ctx) {
@@ -141,14 +148,16 @@ func (e *Engine) finish(ctx context.Context, o *observation, state *v1alpha1.Ope
 	next := o.app.DeepCopy()
 	next.Status = e.status(o, state)
 	next.Status.History = status.Remember(o.app, state)
-	next.Operation = nil
+	if next.Operation != nil && equality.Semantic.DeepEqual(*next.Operation, state.Operation) {
+		next.Operation = nil
+	}
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
 	_, err := e.write(ctx, o.app, next)
 	if err != nil {
 		return Result{}, err
 	}
 	slog.InfoContext(ctx, "sync ended", "app", o.app.Name, "phase", state.Phase, "revision", short(o.revision),
-		"objects", len(state.SyncResult.Resources), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)
+		"objects", len(status.Progress(state).Done), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)
 	// The look behind this status may be older than the target revision, and a
 	// failure may want another attempt: look again.
 	return Result{After: 1}, nil
@@ -176,9 +185,13 @@ func (e *Engine) execute(ctx context.Context, o *observation, state *v1alpha1.Op
 		if err := g.Wait(); err != nil {
 			return nil, err
 		}
+		confirmed := map[object.Key]diff.Verdict{}
 		for i := range group {
-			e.settle(o, results[i], facts[i])
+			if v, ok := settle(o, results[i], facts[i]); ok {
+				confirmed[group[i].Key] = v
+			}
 		}
+		e.confirm(ctx, o.app.Name, confirmed)
 		out = append(out, results...)
 	}
 	return out, nil
@@ -208,11 +221,7 @@ func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (
 		}
 		return r, nil
 	}
-	apply := o.cluster.Apply
-	if w.dryRun {
-		apply = o.cluster.DryRun
-	}
-	u, err := apply(ctx, it.Desired.Body)
+	u, err := e.apply(ctx, o, it, w.dryRun)
 	if err != nil {
 		r.Outcome = plan.Outcome{Code: plan.CodeFailed, Message: err.Error()}
 		return r, nil
@@ -226,39 +235,54 @@ func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (
 	return r, &f
 }
 
+// apply makes the manifest true. Where fields of an earlier manifest were left
+// behind in other hands they are taken over first: an apply removes only what
+// nobody else holds.
+func (e *Engine) apply(ctx context.Context, o *observation, it plan.Item, dryRun bool) (*unstructured.Unstructured, error) {
+	body := it.Desired.Body
+	if rules := o.rules.For(it.Key); it.Live != nil && plan.Respects(o.app) && !rules.Empty() {
+		live, err := o.cluster.Get(ctx, it.Key, it.Version)
+		if err != nil {
+			return nil, fmt.Errorf("reading the fields that are ignored: %w", err)
+		}
+		body = rules.Respect(body, live, v1alpha1.FieldManagerApply)
+	}
+	if dryRun {
+		return o.cluster.DryRun(ctx, body)
+	}
+	if len(it.Verdict.Left) > 0 {
+		if err := o.cluster.TakeOver(ctx, body, it.Verdict.Left); err != nil {
+			return nil, fmt.Errorf("taking over what an earlier manifest left behind: %w", err)
+		}
+	}
+	return o.cluster.Apply(ctx, body)
+}
+
 // settle makes the plan say what is true after the work: an applied object is
 // as desired (the server's own answer confirms the pair), a pruned one is on
 // its way out.
-func (e *Engine) settle(o *observation, r status.Result, f *object.Fact) {
+func settle(o *observation, r status.Result, f *object.Fact) (confirmed diff.Verdict, ok bool) {
 	i := slices.IndexFunc(o.plan.Items, func(it plan.Item) bool { return it.Key == r.Item.Key })
 	if i < 0 {
-		return
+		return diff.Verdict{}, false
 	}
+	it := &o.plan.Items[i]
 	switch {
 	case f != nil:
-		it := &o.plan.Items[i]
 		it.Live = f
-		it.Verdict = diff.Verdict{Desired: it.Desired.Digest, Live: f.Digest}
+		it.Verdict = diff.Verdict{Desired: it.Pair, Live: f.Digest, Version: f.ResourceVersion, Confirmed: true}
 		it.Action, it.Reason = plan.Unchanged, ""
 		if !it.Aside {
 			it.Sync = plan.Synced
 		}
-		e.confirm(o.app.Name, it.Key, it.Verdict)
+		return it.Verdict, true
 	case r.Outcome.Code == plan.CodePruned:
 		// The request was taken; the object may take its time.
 		if _, standing := o.cluster.Fact(r.Item.Key); !standing {
 			o.plan.Items = slices.Delete(slices.Clone(o.plan.Items), i, i+1)
-			return
+			return diff.Verdict{}, false
 		}
-		o.plan.Items[i].Action, o.plan.Items[i].Reason = plan.Skip, plan.BeingDeleted
+		it.Action, it.Reason = plan.Skip, plan.BeingDeleted
 	}
-}
-
-func (e *Engine) confirm(app string, k object.Key, v diff.Verdict) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.verdicts[app] == nil {
-		e.verdicts[app] = map[object.Key]diff.Verdict{}
-	}
-	e.verdicts[app][k] = v
+	return diff.Verdict{}, false
 }

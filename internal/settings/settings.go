@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
@@ -31,6 +32,10 @@ type Settings struct {
 	// does not look all at once.
 	Reconciliation time.Duration
 	Jitter         time.Duration
+	// IgnoreDifferences are the fields that no application compares, and Compare
+	// the switches that stand for such rules.
+	IgnoreDifferences []IgnoreRule
+	Compare           CompareOptions
 	// Problems are the keys that could not be read, NotHonoured those that this
 	// version knows and does nothing with.
 	Problems    []string
@@ -47,6 +52,9 @@ func Default() Settings {
 // by name, and the default stands.
 func Parse(data map[string]string) Settings {
 	s := Default()
+	ignore := parseIgnore(data)
+	s.IgnoreDifferences, s.Compare = ignore.rules, ignore.compare
+	s.Problems, s.NotHonoured = ignore.problems, ignore.notHonoured
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
 		v1alpha1.KeyTimeoutReconciliationJitter: &s.Jitter,
@@ -54,7 +62,7 @@ func Parse(data map[string]string) Settings {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		into, ok := durations[key]
 		if !ok {
-			if !indifferent(key, data[key]) {
+			if !ignores(key) && !indifferent(key, data[key]) {
 				s.NotHonoured = append(s.NotHonoured, key)
 			}
 			continue
@@ -66,6 +74,8 @@ func Parse(data map[string]string) Settings {
 		}
 		*into = d
 	}
+	slices.Sort(s.Problems)
+	slices.Sort(s.NotHonoured)
 	return s
 }
 
@@ -83,8 +93,8 @@ func indifferent(key, value string) bool {
 
 // duration reads a Go duration; a bare number is seconds.
 func duration(s string) (time.Duration, error) {
-	if n, err := strconv.Atoi(s); err == nil {
-		return time.Duration(n) * time.Second, nil
+	if _, err := strconv.Atoi(s); err == nil {
+		s += "s"
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
@@ -116,8 +126,27 @@ func New(config *rest.Config, namespace string) (*Store, error) {
 	return s, nil
 }
 
-// Current are the settings as they stand.
-func (s *Store) Current() Settings { return *s.current.Load() }
+// Current are the settings as they stand. They do not change: a new reading is
+// a new value.
+func (s *Store) Current() *Settings { return s.current.Load() }
+
+// Read reads the settings once.
+func Read(ctx context.Context, config *rest.Config, namespace string) (*Settings, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the settings: %w", err)
+	}
+	cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, v1alpha1.ConfigMapSettings, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		s := Default()
+		return &s, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading config map %q: %w", v1alpha1.ConfigMapSettings, err)
+	}
+	s := Parse(cm.Data)
+	return &s, nil
+}
 
 // Run keeps the settings current until ctx ends.
 func (s *Store) Run(ctx context.Context) error {

@@ -196,6 +196,17 @@ func TestUnchangedCostsNothing(t *testing.T) {
 			t.Errorf("  %s %s", e.Verb, e.URI)
 		}
 	}
+
+	// A restart asks nothing again either: the pairs are on disk.
+	before = len(f.requests())
+	f.kill()
+	f.start()
+	f.refresh("cost")
+	for _, e := range f.requests()[before:] {
+		if e.Namespace == f.dest {
+			t.Errorf("the restart cost %s %s", e.Verb, e.URI)
+		}
+	}
 }
 
 // TestManualSync uses the command line as a person would, without automation.

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/towline-cd/towline/internal/core/field"
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
@@ -22,14 +23,35 @@ type Change struct {
 	Path    string
 	Live    any
 	Desired any
+	// Holders are the others who hold the field in the live object, with the
+	// time at which each last wrote anything. A removal has no author: nobody
+	// holds what is not there.
+	Holders []Holder
+}
+
+// Holder is who holds a field.
+type Holder struct {
+	Manager     string
+	Operation   string
+	Subresource string
+	Time        string
 }
 
 // Verdict is the answer for one pair of manifest and live object.
 type Verdict struct {
-	// Desired and Live name the pair that was judged.
+	// Desired names the manifest. Live and Version name the reading of the live
+	// object that was judged: by what we own of it, and by its version.
 	Desired object.Digest
 	Live    object.Digest
-	Changes []Change
+	Version string
+	// Confirmed says that the verdict holds for every reading with the same
+	// owned fields, and not for this version alone.
+	Confirmed bool
+	Changes   []Change
+	// Left are the ways to the fields that an earlier manifest left behind and
+	// that an apply would not remove, since somebody else holds them too. The
+	// fields are among the changes.
+	Left [][]string
 	// Problem says why there is no answer. The object is then Unknown.
 	Problem string
 	// Rejected says that the server refuses the manifest as it stands: the
@@ -37,28 +59,111 @@ type Verdict struct {
 	Rejected bool
 }
 
+// Pair is a manifest and a reading of a live object between which the server
+// saw no difference, whatever becomes of the rest of the object.
+type Pair struct {
+	Key     object.Key
+	Desired object.Digest
+	Live    object.Digest
+}
+
+// Verdict is the verdict that a pair stands for.
+func (p Pair) Verdict() Verdict {
+	return Verdict{Desired: p.Desired, Live: p.Live, Confirmed: true}
+}
+
+// Pair is the pair that a verdict confirms, if it does.
+func (v Verdict) Pair(k object.Key) (Pair, bool) {
+	return Pair{Key: k, Desired: v.Desired, Live: v.Live}, v.Confirmed && v.InSync() && !v.Live.IsZero()
+}
+
 // InSync reports whether an apply would change nothing.
 func (v Verdict) InSync() bool { return v.Problem == "" && len(v.Changes) == 0 }
 
-// For reports whether the verdict was made for this pair.
-func (v Verdict) For(desired, live object.Digest) bool {
-	return v.Desired == desired && v.Live == live
+// For reports whether the verdict holds for this manifest and this reading.
+func (v Verdict) For(desired object.Digest, live object.Fact) bool {
+	if v.Desired != desired {
+		return false
+	}
+	return v.Version == live.ResourceVersion || v.Confirmed && !live.Digest.IsZero() && v.Live == live.Digest
 }
 
-// Compare lists what an apply would change, in path order. predicted is the
-// server's dry-run answer for the live object. The values of Secrets are
-// masked here, before anybody can show or log them.
+// Judge compares the live object with the server's dry-run answer, within the
+// fields that the manager owns in either: what others own is set by others,
+// and what a webhook or a default adds is the same after an apply as before.
+// confirmed says that the manager owns the same in both, so that no change of
+// another's can hide from the fields that it owns.
+func Judge(live, predicted *unstructured.Unstructured, manager string) (changes []Change, confirmed bool) {
+	after, before := field.Applied(predicted, manager), field.Applied(live, manager)
+	if len(after) == 0 {
+		// An API that does not track fields: everything counts.
+		return Compare(live, predicted), false
+	}
+	seen := map[string]bool{}
+	for _, e := range slices.Concat(after, before) {
+		for _, d := range field.Delta(e.Fields, live.Object, predicted.Object) {
+			if seen[d.Path] {
+				continue
+			}
+			seen[d.Path] = true
+			changes = append(changes, Change{
+				Path: d.Path, Live: d.Live, Desired: d.Other, Holders: holders(live, d.Elements, manager),
+			})
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return masked(live, changes), reflect.DeepEqual(ownership(after), ownership(before))
+}
+
+// holders are the others who hold a field of the live object.
+func holders(live *unstructured.Unstructured, way []string, manager string) []Holder {
+	var out []Holder
+	for _, e := range field.Owners(live, way) {
+		if e.Manager == manager && e.Operation == field.Apply {
+			continue
+		}
+		out = append(out, Holder{Manager: e.Manager, Operation: e.Operation, Subresource: e.Subresource, Time: e.Time})
+	}
+	return out
+}
+
+// ownership is what entries hold, by version.
+func ownership(entries []field.Entry) map[string]field.Set {
+	out := map[string]field.Set{}
+	for _, e := range entries {
+		out[e.APIVersion] = e.Fields
+	}
+	return out
+}
+
+// LeftBehind turns what the second witness saw into changes.
+func LeftBehind(live *unstructured.Unstructured, left []field.Difference, manager string) []Change {
+	out := make([]Change, len(left))
+	for i, d := range left {
+		out[i] = Change{Path: d.Path, Live: d.Live, Holders: holders(live, d.Elements, manager)}
+	}
+	return masked(live, out)
+}
+
+// masked hides the values of a Secret, before anybody can show or log them.
+func masked(live *unstructured.Unstructured, changes []Change) []Change {
+	if !object.KeyOf(live).Secret() {
+		return changes
+	}
+	for i, c := range changes {
+		if secretPath(c.Path) {
+			changes[i].Live, changes[i].Desired = object.Mask(c.Live, c.Desired)
+		}
+	}
+	return changes
+}
+
+// Compare lists every difference between the live object and the server's
+// dry-run answer, in path order.
 func Compare(live, predicted *unstructured.Unstructured) []Change {
 	w := walker{}
 	w.maps("", view(live), view(predicted))
-	if object.KeyOf(live).Secret() {
-		for i, c := range w.changes {
-			if secretPath(c.Path) {
-				w.changes[i].Live, w.changes[i].Desired = object.Mask(c.Live, c.Desired)
-			}
-		}
-	}
-	return w.changes
+	return masked(live, w.changes)
 }
 
 // secretPath reports whether a Secret's field may hold what it keeps secret.

@@ -209,25 +209,52 @@ func TestCompareFindsExactlyTheChange(t *testing.T) {
 	})
 }
 
-func TestVerdict(t *testing.T) {
-	a, b, c := object.Digest{1}, object.Digest{2}, object.Digest{3}
+func TestVerdictInSync(t *testing.T) {
 	cases := map[string]struct {
 		verdict diff.Verdict
-		inSync  bool
+		want    bool
 	}{
-		"nothing differs": {verdict: diff.Verdict{}, inSync: true},
+		"nothing differs": {verdict: diff.Verdict{}, want: true},
 		"a change":        {verdict: diff.Verdict{Changes: []diff.Change{{Path: "spec"}}}},
 		"no answer":       {verdict: diff.Verdict{Problem: "timeout"}},
 		"refused":         {verdict: diff.Verdict{Problem: "immutable", Rejected: true}},
 	}
-	for name, test := range cases {
-		v := test.verdict
-		v.Desired, v.Live = a, b
-		if v.InSync() != test.inSync {
-			t.Errorf("%s: InSync is %v", name, v.InSync())
+	for name, c := range cases {
+		if c.verdict.InSync() != c.want {
+			t.Errorf("%s: InSync is %v", name, c.verdict.InSync())
 		}
-		if !v.For(a, b) || v.For(b, a) || v.For(a, c) || v.For(c, b) || v.For(object.Digest{}, object.Digest{}) {
-			t.Errorf("%s: the verdict is taken for another pair", name)
+	}
+}
+
+// TestVerdictFor: a verdict holds for the reading that it was made for, and
+// for others only where it was confirmed and what we own is the same.
+func TestVerdictFor(t *testing.T) {
+	a, b, zero := object.Digest{1}, object.Digest{2}, object.Digest{}
+	fact := func(rv string, d object.Digest) object.Fact { return object.Fact{ResourceVersion: rv, Digest: d} }
+	plainly := diff.Verdict{Desired: a, Live: b, Version: "5"}
+	confirmed := plainly
+	confirmed.Confirmed = true
+	off := diff.Verdict{Desired: a, Version: "5", Confirmed: true}
+	cases := map[string]struct {
+		verdict diff.Verdict
+		desired object.Digest
+		fact    object.Fact
+		want    bool
+	}{
+		"the same reading":                      {plainly, a, fact("5", b), true},
+		"another manifest":                      {plainly, b, fact("5", b), false},
+		"a later reading":                       {plainly, a, fact("6", b), false},
+		"confirmed, a later reading":            {confirmed, a, fact("6", b), true},
+		"confirmed, what we own moved":          {confirmed, a, fact("6", a), false},
+		"confirmed, another manifest":           {confirmed, b, fact("6", b), false},
+		"confirmed, the gate is off now":        {confirmed, a, fact("6", zero), false},
+		"the gate is off, the same reading":     {off, a, fact("5", zero), true},
+		"the gate is off, a later reading":      {off, a, fact("6", zero), false},
+		"the gate was off and is on, the later": {off, a, fact("6", b), false},
+	}
+	for name, c := range cases {
+		if got := c.verdict.For(c.desired, c.fact); got != c.want {
+			t.Errorf("%s: got %v", name, got)
 		}
 	}
 }

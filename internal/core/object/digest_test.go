@@ -151,96 +151,107 @@ func TestFactOfNothing(t *testing.T) {
 const liveDeployment = `{
   "apiVersion": "apps/v1", "kind": "Deployment",
   "metadata": {
-    "name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "10", "generation": 3, "labels": {"app": "web"},
+    "name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "10", "generation": 3, "labels": {"app": "web", "theirs": "x"},
     "managedFields": [
-      {"manager": "argocd-controller", "operation": "Apply", "apiVersion": "apps/v1", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+      {"manager": "argocd-controller", "operation": "Apply", "apiVersion": "apps/v1", "time": "2026-01-01T00:00:00Z", "fieldsV1": {
+        "f:metadata": {"f:labels": {"f:app": {}}},
+        "f:spec": {"f:replicas": {}, "f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:image": {}}, "k:{\"name\":\"b\"}": {".": {}, "f:image": {}}}}}},
       {"manager": "kubectl", "operation": "Update", "apiVersion": "apps/v1", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:paused": {}}}},
-      {"manager": "argocd-controller", "operation": "Update", "subresource": "scale", "apiVersion": "apps/v1", "fieldsV1": {"f:spec": {}}}
+      {"manager": "argocd-controller", "operation": "Update", "subresource": "scale", "apiVersion": "apps/v1", "fieldsV1": {"f:spec": {}}},
+      {"manager": "argocd-controller", "operation": "Update", "apiVersion": "apps/v1", "fieldsV1": {"f:spec": {}}}
     ]
   },
-  "spec": {"replicas": 2}, "status": {"readyReplicas": 1}
+  "spec": {"replicas": 2, "paused": false, "containers": [{"name": "a", "image": "a:1", "tty": true}, {"name": "b", "image": "b:1"}]},
+  "status": {"readyReplicas": 1}
 }`
 
+// gate is what a change does to the digest.
+type gate string
+
+const (
+	same  gate = "same"
+	moves gate = "moves"
+	off   gate = "off"
+)
+
 func TestLiveDigest(t *testing.T) {
-	entry := func(t *testing.T, u *unstructured.Unstructured, i int) map[string]any {
-		t.Helper()
-		list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
-		entries, _ := list.([]any)
-		m, ok := entries[i].(map[string]any)
-		if !ok {
-			t.Fatal("no entry", i)
-		}
-		return m
-	}
-	set := func(value any, path ...string) func(*testing.T, *unstructured.Unstructured) {
-		return func(t *testing.T, u *unstructured.Unstructured) {
-			t.Helper()
-			if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	cases := map[string]struct {
-		change func(*testing.T, *unstructured.Unstructured)
-		moves  bool
-	}{
-		"nothing":         {change: func(*testing.T, *unstructured.Unstructured) {}},
-		"status":          {change: set(int64(2), "status", "readyReplicas")},
-		"no status":       {change: func(_ *testing.T, u *unstructured.Unstructured) { delete(u.Object, "status") }},
-		"resourceVersion": {change: set("11", "metadata", "resourceVersion")},
-		"generation":      {change: set(int64(4), "metadata", "generation")},
-		"another manager's fields": {change: func(t *testing.T, u *unstructured.Unstructured) {
-			t.Helper()
-			entry(t, u, 1)["fieldsV1"] = map[string]any{"f:status": map[string]any{}}
-		}},
-		"the time of our entry": {change: func(t *testing.T, u *unstructured.Unstructured) {
-			t.Helper()
-			entry(t, u, 0)["time"] = "2026-02-02T00:00:00Z"
-		}},
-		"our entry for a subresource": {change: func(t *testing.T, u *unstructured.Unstructured) {
-			t.Helper()
-			entry(t, u, 2)["fieldsV1"] = map[string]any{}
-		}},
-		"our fields": {moves: true, change: func(t *testing.T, u *unstructured.Unstructured) {
-			t.Helper()
-			entry(t, u, 0)["fieldsV1"] = map[string]any{"f:spec": map[string]any{}}
-		}},
-		"the version of our entry": {moves: true, change: func(t *testing.T, u *unstructured.Unstructured) {
-			t.Helper()
-			entry(t, u, 0)["apiVersion"] = "apps/v1beta1"
-		}},
-		"our entry gone": {moves: true, change: func(t *testing.T, u *unstructured.Unstructured) {
-			t.Helper()
-			entry(t, u, 0)["manager"] = "rival"
-		}},
-		"no entries":        {moves: true, change: func(_ *testing.T, u *unstructured.Unstructured) { u.SetManagedFields(nil) }},
-		"spec":              {moves: true, change: set(int64(3), "spec", "replicas")},
-		"a label":           {moves: true, change: set("x", "metadata", "labels", "new")},
-		"an annotation":     {moves: true, change: set("x", "metadata", "annotations", "new")},
-		"an owner":          {moves: true, change: set([]any{}, "metadata", "ownerReferences")},
-		"uid":               {moves: true, change: set("u2", "metadata", "uid")},
-		"deletionTimestamp": {moves: true, change: set("2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")},
-		"apiVersion":        {moves: true, change: set("apps/v2", "apiVersion")},
-		"another root":      {moves: true, change: set("x", "data")},
-	}
-	want := object.LiveDigest(decode(t, liveDeployment), v1alpha1.FieldManagerApply)
-	for name, c := range cases {
+	for name, c := range gateCases() {
 		t.Run(name, func(t *testing.T) {
+			want := object.LiveDigest(decode(t, liveDeployment), v1alpha1.FieldManagerApply)
+			if want.IsZero() {
+				t.Fatal("the gate is off from the start")
+			}
 			u := decode(t, liveDeployment)
-			c.change(t, u)
-			if moved := object.LiveDigest(u, v1alpha1.FieldManagerApply) != want; moved != c.moves {
-				t.Errorf("the digest moved: %v, want %v", moved, c.moves)
+			c.change(u)
+			got := moves
+			switch d := object.LiveDigest(u, v1alpha1.FieldManagerApply); {
+			case d.IsZero():
+				got = off
+			case d == want:
+				got = same
+			}
+			if got != c.want {
+				t.Errorf("the gate: %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-// TestLiveDigestKeepsMetadataApart has two objects that say the same words in
-// different places: the digest must not let a field wander out of metadata.
-func TestLiveDigestKeepsMetadataApart(t *testing.T) {
-	a := decode(t, `{"apiVersion":"example.com/v1","kind":"Route","labels":{"app":"web"},"metadata":{"name":"web"}}`)
-	b := decode(t, `{"apiVersion":"example.com/v1","kind":"Route","metadata":{"labels":{"app":"web"},"name":"web"}}`)
-	if object.LiveDigest(a, "m") == object.LiveDigest(b, "m") {
-		t.Error("labels beside metadata and labels in metadata have the same digest")
+type gateCase struct {
+	want   gate
+	change func(*unstructured.Unstructured)
+}
+
+func gateCases() map[string]gateCase {
+	set := func(value any, path ...string) func(*unstructured.Unstructured) {
+		return func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, value, path...) }
+	}
+	// entry changes a field of the i-th entry of managedFields.
+	entry := func(i int, key string, value any) func(*unstructured.Unstructured) {
+		return func(u *unstructured.Unstructured) {
+			list, _, _ := unstructured.NestedSlice(u.Object, "metadata", "managedFields")
+			if m, ok := list[i].(map[string]any); ok {
+				m[key] = value
+			}
+			_ = unstructured.SetNestedSlice(u.Object, list, "metadata", "managedFields")
+		}
+	}
+	container := func(name, image string) any { return map[string]any{"name": name, "image": image} }
+	a, b := container("a", "a:1"), container("b", "b:1")
+	nothing := map[string]any{}
+	return map[string]gateCase{
+		"nothing":                       {same, func(*unstructured.Unstructured) {}},
+		"status":                        {same, set(int64(2), "status", "readyReplicas")},
+		"no status":                     {same, func(u *unstructured.Unstructured) { delete(u.Object, "status") }},
+		"resourceVersion":               {same, set("11", "metadata", "resourceVersion")},
+		"generation":                    {same, set(int64(4), "metadata", "generation")},
+		"uid":                           {same, set("u2", "metadata", "uid")},
+		"deletionTimestamp":             {same, set("2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")},
+		"another's field":               {same, set(true, "spec", "paused")},
+		"another's label":               {same, set("y", "metadata", "labels", "theirs")},
+		"a new label":                   {same, set("y", "metadata", "labels", "new")},
+		"a new annotation":              {same, set("y", "metadata", "annotations", "new")},
+		"another's entry":               {same, entry(1, "fieldsV1", nothing)},
+		"the time of our entry":         {same, entry(0, "time", "2026-02-02T00:00:00Z")},
+		"our entry for a subresource":   {same, entry(2, "fieldsV1", nothing)},
+		"our entry through Update":      {same, entry(3, "fieldsV1", nothing)},
+		"another's field in our item":   {same, set([]any{a, b}, "spec", "containers")},
+		"another's item among ours":     {same, set([]any{container("x", "x:1"), a, container("y", "y:1"), b}, "spec", "containers")},
+		"our value":                     {moves, set(int64(3), "spec", "replicas")},
+		"the type of our value":         {moves, set("2", "spec", "replicas")},
+		"our label":                     {moves, set("other", "metadata", "labels", "app")},
+		"our value in an item":          {moves, set([]any{a, container("b", "b:2")}, "spec", "containers")},
+		"the order of our items":        {moves, set([]any{b, a}, "spec", "containers")},
+		"we own less":                   {moves, entry(0, "fieldsV1", map[string]any{"f:spec": map[string]any{"f:replicas": nothing}})},
+		"the version of our entry":      {moves, entry(0, "apiVersion", "apps/v1beta1")},
+		"our value is gone":             {off, func(u *unstructured.Unstructured) { unstructured.RemoveNestedField(u.Object, "spec", "replicas") }},
+		"our item is gone":              {off, set([]any{a}, "spec", "containers")},
+		"our entry is another's":        {off, entry(0, "manager", "rival")},
+		"our entry is no Apply":         {off, entry(0, "operation", "Update")},
+		"no entries":                    {off, func(u *unstructured.Unstructured) { u.SetManagedFields(nil) }},
+		"no metadata":                   {off, func(u *unstructured.Unstructured) { delete(u.Object, "metadata") }},
+		"our entry names odd elements":  {off, entry(0, "fieldsV1", map[string]any{"x:y": nothing})},
+		"our entry has a broken key":    {off, entry(0, "fieldsV1", map[string]any{"f:spec": map[string]any{"f:containers": map[string]any{"k:{": nothing}}})},
+		"our entry is for another kind": {off, entry(0, "fieldsV1", map[string]any{"f:rules": nothing})},
 	}
 }

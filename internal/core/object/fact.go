@@ -1,6 +1,7 @@
 package object
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +37,16 @@ type Fact struct {
 	Options string
 	Health  health.Health
 	Images  []string
+	// Generation counts the changes of what the object asks for.
+	Generation int64
+	// Created is when the server made the object, in seconds since 1970.
+	Created int64
+	Owners  []Owner
+	Refs    []Ref
+	// Labels are those of a Pod, which Services select by them; other kinds
+	// have none here.
+	Labels  Labels
+	Columns Columns
 }
 
 // FactOf reads what is kept of a live object. manager is the field manager
@@ -43,13 +54,14 @@ type Fact struct {
 func FactOf(u *unstructured.Unstructured, manager string) Fact {
 	annotations := u.GetAnnotations()
 	compare := annotations[v1alpha1.AnnotationCompareOptions]
+	k := KeyOf(u)
 	f := Fact{
-		Key:             KeyOf(u),
+		Key:             k,
 		Version:         u.GroupVersionKind().Version,
 		UID:             string(u.GetUID()),
 		ResourceVersion: u.GetResourceVersion(),
 		Digest:          LiveDigest(u, manager),
-		Owned:           len(u.GetOwnerReferences()) > 0,
+		Owners:          ownersOf(u),
 		Deleting:        u.GetDeletionTimestamp() != nil,
 		Keep:            annotations[v1alpha1.AnnotationHelmResourcePolicy] == "keep",
 		Extra:           Option(compare, v1alpha1.CompareOptionIgnoreExtraneous) == v1alpha1.SyncOptionValueTrue,
@@ -57,9 +69,45 @@ func FactOf(u *unstructured.Unstructured, manager string) Fact {
 		Options:         annotations[v1alpha1.AnnotationSyncOptions],
 		Health:          health.Of(u),
 		Images:          Images(u),
+		Generation:      u.GetGeneration(),
+		Created:         createdAt(u),
+		Refs:            refsOf(u, k),
+		Columns:         columnsOf(u, k),
+	}
+	f.Owned = len(f.Owners) > 0
+	if k.Group == "" && k.Kind == "Pod" {
+		f.Labels = NewLabels(u.GetLabels())
 	}
 	if t, self := TrackingOf(u); self {
 		f.App = t.App
+	}
+	return f
+}
+
+func createdAt(u *unstructured.Unstructured) int64 {
+	t := u.GetCreationTimestamp()
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+// Interned returns the fact with the texts that it has in common with many
+// others replaced by what intern returns for them, so that they are kept once.
+func (f Fact) Interned(intern func(string) string) Fact {
+	f.Key.Group, f.Key.Kind, f.Key.Namespace = intern(f.Key.Group), intern(f.Key.Kind), intern(f.Key.Namespace)
+	f.Version, f.App, f.Options = intern(f.Version), intern(f.App), intern(f.Options)
+	f.Health.Message = intern(f.Health.Message)
+	f.Labels, f.Columns = Labels(intern(string(f.Labels))), Columns(intern(string(f.Columns)))
+	f.Images, f.Owners, f.Refs = slices.Clone(f.Images), slices.Clone(f.Owners), slices.Clone(f.Refs)
+	for i, image := range f.Images {
+		f.Images[i] = intern(image)
+	}
+	for i, o := range f.Owners {
+		f.Owners[i].Group, f.Owners[i].Kind = intern(o.Group), intern(o.Kind)
+	}
+	for i, r := range f.Refs {
+		f.Refs[i].Key.Group, f.Refs[i].Key.Kind, f.Refs[i].Key.Namespace = intern(r.Key.Group), intern(r.Key.Kind), intern(r.Key.Namespace)
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package object
 
 import (
 	"encoding/base64"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -17,8 +18,12 @@ func EncodeStringData(u *unstructured.Unstructured) {
 	if !ok {
 		return
 	}
-	data, ok := u.Object["data"].(map[string]any)
-	if !ok {
+	before, ok := u.Object["data"].(map[string]any)
+	if !ok && u.Object["data"] != nil {
+		return
+	}
+	data := maps.Clone(before)
+	if data == nil {
 		data = map[string]any{}
 	}
 	for k, v := range from {

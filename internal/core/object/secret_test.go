@@ -152,7 +152,9 @@ func TestFactOf(t *testing.T) {
 		Key: object.Key{Kind: "Pod", Namespace: "shop", Name: "web"}, Version: "v1", UID: "u1", ResourceVersion: "7",
 		Digest: object.LiveDigest(u, "m"), App: "shop", Owned: true, Deleting: true, Keep: true, Extra: true, Quiet: true,
 		Options: "Prune=false", Images: []string{"app:1"},
-		Health: health.Health{Status: health.Progressing, Message: "Pending deletion"},
+		Health:  health.Health{Status: health.Progressing, Message: "Pending deletion"},
+		Owners:  []object.Owner{{UID: "u0", Group: "apps", Kind: "ReplicaSet", Name: "web"}},
+		Columns: "status=Terminating ready=0/1 restarts=0",
 	}
 	if d := cmp.Diff(want, object.FactOf(u, "m")); d != "" {
 		t.Errorf("the fact differs (-want +got):\n%s", d)

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/towline-cd/towline/api/v1alpha1"
 )
 
 // Tracking is the mark on a live object that says which application put it
@@ -60,35 +58,12 @@ func ParseTracking(s string) (Tracking, bool) {
 	return Tracking{App: app, Key: Key{Group: group, Kind: kind, Namespace: ns, Name: name}}, true
 }
 
-// TrackingOf reads the mark of an object. Self is false when the mark
-// describes another object: a controller copied the annotation (a Deployment's
-// goes to its ReplicaSets), so the object is not the application's own.
-// The namespace of a cluster-scoped object's mark is its application's
-// destination, hence not compared.
-func TrackingOf(u *unstructured.Unstructured) (t Tracking, self bool) {
-	t, ok := ParseTracking(u.GetAnnotations()[v1alpha1.AnnotationTrackingID])
-	if !ok {
-		return Tracking{}, false
-	}
-	k := KeyOf(u)
-	self = t.Key.Group == k.Group && t.Key.Kind == k.Kind && t.Key.Name == k.Name &&
-		(k.Namespace == "" || t.Key.Namespace == k.Namespace)
-	return t, self
-}
+// TrackingOf reads the mark of an object that is tracked by annotation, as most
+// are. See Tracker.
+func TrackingOf(u *unstructured.Unstructured) (t Tracking, self bool) { return Tracker{}.Of(u) }
 
-// Stamp returns a copy of body that carries the application's mark.
-// The mark of a cluster-scoped object names the destination namespace.
+// Stamp returns a copy of body that carries the application's mark as an
+// annotation. See Tracker.
 func Stamp(body *unstructured.Unstructured, app, destination string) *unstructured.Unstructured {
-	k := KeyOf(body)
-	if k.Namespace == "" {
-		k.Namespace = destination
-	}
-	out := body.DeepCopy()
-	annotations := out.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[v1alpha1.AnnotationTrackingID] = Tracking{App: app, Key: k}.String()
-	out.SetAnnotations(annotations)
-	return out
+	return Tracker{}.Stamp(body, app, destination)
 }

@@ -27,7 +27,7 @@ type draft struct {
 func (d *draft) desired(o object.Object) {
 	it := Item{
 		Key: o.Key, Version: o.Body.GroupVersionKind().Version,
-		Phase: InSync, Wave: waveOf(o.Body), Desired: o,
+		Phase: InSync, Wave: waveOf(o.Body), Desired: o, Pair: pair(d.in, o),
 	}
 	if hooked(o.Body) {
 		d.hook(it)
@@ -56,7 +56,7 @@ func (d *draft) desired(o object.Object) {
 		d.note(finding.SharedResource, finding.Warning, o.Key, fmt.Sprintf(
 			"%s is part of application %q and of %q; remove it from one of the two sources", o.Key, d.in.App.Instance, f.App))
 	}
-	it.Verdict = d.verdict(o, f)
+	it.Verdict = d.verdict(it, f)
 	it.Action, it.Sync, it.Reason = judge(it.Verdict)
 	if it.Reason != "" {
 		severity := finding.Warning
@@ -81,27 +81,45 @@ func (d *draft) hook(it Item) {
 	d.items = append(d.items, it)
 }
 
-func (d *draft) verdict(o object.Object, f object.Fact) diff.Verdict {
-	if v, ok := d.in.Verdicts[o.Key]; ok && v.For(o.Digest, f.Digest) {
+func (d *draft) verdict(it Item, f object.Fact) diff.Verdict {
+	if v, ok := d.in.Verdicts[it.Key]; ok && v.For(it.Pair, f) {
 		return v
 	}
-	v := diff.Verdict{Desired: o.Digest, Live: f.Digest}
-	a, ok := d.answers[o.Key]
+	v := diff.Verdict{Desired: it.Pair, Live: f.Digest, Version: f.ResourceVersion}
+	a, ok := d.answers[it.Key]
 	switch {
 	case !ok:
 		v.Problem = "the server was not asked"
 	case a.Problem != "":
 		v.Problem, v.Rejected = a.Problem, a.Rejected
 	default:
-		v.Live = judged(f, a.Live)
-		v.Changes = diff.Compare(a.Live, a.Predicted)
+		v.Version, v.Live = a.Live.GetResourceVersion(), judged(f, a.Live)
+		d.compare(&v, it, a)
 	}
 	return v
 }
 
-// judged names the reading that an answer is about. It may be a newer one than
-// the fact, or in another version of the kind than the one that is watched;
-// then the verdict fits no fact, and the next look asks again.
+// compare fills in what differs, within what the rules leave.
+func (d *draft) compare(v *diff.Verdict, it Item, a Answer) {
+	live, predicted, problems := d.in.Rules.For(it.Key).Strip(a.Live, a.Predicted)
+	if len(problems) > 0 {
+		v.Problem = problems[0].Message
+		return
+	}
+	v.Changes, v.Confirmed = diff.Judge(live, predicted, v1alpha1.FieldManagerApply)
+	if a.Earlier == nil {
+		return
+	}
+	left := diff.Left(it.Desired.Body, live, predicted, a.Earlier)
+	v.Changes = append(v.Changes, diff.LeftBehind(live, left, v1alpha1.FieldManagerApply)...)
+	for _, l := range left {
+		v.Left = append(v.Left, l.Elements)
+	}
+}
+
+// judged names the reading that an answer is about by what we own of it. It
+// may be a newer one than the fact, or in another version of the kind than the
+// one that is watched; then only its version names it.
 func judged(f object.Fact, live *unstructured.Unstructured) object.Digest {
 	if live.GetResourceVersion() == f.ResourceVersion {
 		return f.Digest

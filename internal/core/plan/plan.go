@@ -88,6 +88,8 @@ type Input struct {
 	// Live are the facts of the objects that carry the application's mark and
 	// of those that stand under a desired key.
 	Live []object.Fact
+	// Rules say which differences do not count.
+	Rules diff.Rules
 	// Verdicts are earlier answers. Only one that fits the pair at hand is used.
 	Verdicts map[object.Key]diff.Verdict
 	// Cluster is what the destination serves.
@@ -112,12 +114,17 @@ type View struct {
 type Question struct {
 	Object object.Object
 	Live   object.Fact
+	// Rules are those that are about this object.
+	Rules diff.Rules
 }
 
 // Answer is what the server said: the object as it stands and as it would be.
 type Answer struct {
 	Live      *unstructured.Unstructured
 	Predicted *unstructured.Unstructured
+	// Earlier is the manifest that was applied before this one, where somebody
+	// else holds fields too; nil where it has nothing to say.
+	Earlier *unstructured.Unstructured
 	// Problem says why there is no prediction.
 	Problem string
 	// Rejected says that the server will not take the manifest as it stands.
@@ -137,6 +144,8 @@ type Item struct {
 	// Live is nil for an object that is not there.
 	Live    *object.Fact
 	Verdict diff.Verdict
+	// Pair names the manifest together with the rules that it is judged by.
+	Pair object.Digest
 	// Reason says why an object is skipped, denied or not known.
 	Reason string
 	// Prunable says that the object is only there because of an earlier
@@ -164,12 +173,22 @@ func Ask(in Input) []Question {
 		if !ok || hooked(o.Body) {
 			continue
 		}
-		if v, ok := in.Verdicts[o.Key]; ok && v.For(o.Digest, f.Digest) {
+		if v, ok := in.Verdicts[o.Key]; ok && v.For(pair(in, o), f) {
 			continue
 		}
-		out = append(out, Question{Object: o, Live: f})
+		out = append(out, Question{Object: o, Live: f, Rules: in.Rules.For(o.Key)})
 	}
 	return out
+}
+
+// pair names a manifest together with the rules that it is judged by: another
+// rule is another question.
+func pair(in Input, o object.Object) object.Digest {
+	rules := in.Rules.For(o.Key)
+	if rules.Empty() {
+		return o.Digest
+	}
+	return object.Combine(o.Digest, rules.Digest())
 }
 
 // Compute makes the plan. Every question of Ask needs its answer; one that is

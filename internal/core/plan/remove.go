@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,6 +42,24 @@ func Remove(managed []object.Fact, self object.Key) Removal {
 		}
 		return object.Compare(a.Key, b.Key)
 	})
+	return out
+}
+
+// Unseen says which of an application's objects cannot be looked for, each
+// with the reason. While there are any, that none is found proves nothing.
+func Unseen(had []v1alpha1.ResourceStatus, view View) []string {
+	var out []string
+	for _, r := range had {
+		k := object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+		why := view.Blind[k.GroupKind()]
+		if slices.Contains(view.Gaps, r.Group) {
+			why = fmt.Sprintf("the cluster does not answer for API group %q", r.Group)
+		}
+		if why != "" {
+			out = append(out, fmt.Sprintf("%s: %s", k, why))
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 

@@ -76,6 +76,7 @@ var honouredOptions = []string{
 	v1alpha1.SyncOptionCreateNamespace + "=true",
 	v1alpha1.SyncOptionServerSideApply + "=true",
 	v1alpha1.SyncOptionReplace + "=false",
+	v1alpha1.SyncOptionRespectIgnoreDifferences + "=true",
 	// An object that did not change costs no request here, asked for or not.
 	v1alpha1.SyncOptionApplyOutOfSyncOnly + "=true",
 	v1alpha1.SyncOptionPrunePropagationPolicy + "=" + v1alpha1.SyncOptionValueForeground,
@@ -83,9 +84,6 @@ var honouredOptions = []string{
 
 func notHonoured(app *v1alpha1.Application) []string {
 	var out []string
-	if len(app.Spec.IgnoreDifferences) > 0 {
-		out = append(out, "spec.ignoreDifferences")
-	}
 	if app.Spec.SourceHydrator != nil {
 		out = append(out, "spec.sourceHydrator")
 	}
@@ -115,6 +113,13 @@ func NamespaceToCreate(app *v1alpha1.Application) string {
 		return ""
 	}
 	return app.Spec.Destination.Namespace
+}
+
+// Respects reports whether the application asks for ignored fields to be left
+// alone by a sync.
+func Respects(app *v1alpha1.Application) bool {
+	p := app.Spec.SyncPolicy
+	return p != nil && slices.Contains(p.SyncOptions, v1alpha1.SyncOptionRespectIgnoreDifferences+"=true")
 }
 
 // AutomationOf reads an application's wish to be synced by itself.

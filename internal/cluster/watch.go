@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/url"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/towline-cd/towline/internal/core/plan"
+)
+
+// kindWatch is the running watch of one kind.
+type kindWatch struct {
+	kind   kind
+	client dynamic.NamespaceableResourceInterface
+	stop   context.CancelFunc
+	ended  <-chan struct{}
+	// settled is closed when the kind was read, or could not be.
+	settled chan struct{}
+
+	// The rest is guarded by the cluster's lock.
+
+	isSettled bool
+	// problem is why the kind cannot be read; empty while it can.
+	problem string
+}
+
+// stallTime is how long a kind may send nothing and not say why, before the
+// others go on without it.
+const stallTime = 5 * time.Second
+
+// retryBackoff paces the attempts at a kind that cannot be read: soon at first,
+// since most troubles are short, and then so seldom that nobody notices.
+func retryBackoff() *wait.Backoff {
+	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 30 * time.Second, Steps: 7}
+}
+
+// watch starts the watch of a kind. It runs with the lock held. Where the kind
+// was watched in another version what is known of it stays known.
+func (c *Cluster) watch(ctx context.Context, k kind, old *kindWatch, watching *sync.WaitGroup) *kindWatch {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &kindWatch{
+		kind: k, client: c.dynamic.Resource(k.gvr()),
+		stop: cancel, ended: ctx.Done(), settled: make(chan struct{}),
+	}
+	if old != nil && old.isSettled {
+		w.isSettled = true
+		close(w.settled)
+	}
+	s := &store{
+		kind: k, index: c.index, feed: c.index.open(k.GroupKind()), names: c.names,
+		synced: func() { c.note(ctx, w, nil) },
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := w.client.List(ctx, o)
+			c.noteError(ctx, w, err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			stream, err := w.client.Watch(ctx, o)
+			c.noteError(ctx, w, err)
+			if err == nil && o.SendInitialEvents == nil {
+				// It goes on where it was; a first reading has to come to its end.
+				c.note(ctx, w, nil)
+			}
+			return stream, err
+		},
+	}
+	proto := &unstructured.Unstructured{}
+	proto.SetGroupVersionKind(k.GroupVersionKind)
+	r := cache.NewReflectorWithOptions(lw, proto, s, cache.ReflectorOptions{Name: k.String(), Backoff: retryBackoff()})
+	watching.Go(func() { r.RunWithContext(ctx) })
+	watching.Go(func() { c.awaitStall(ctx, w, s.received.Load) })
+	return w
+}
+
+// awaitStall gives up waiting for a kind that neither sends nor fails.
+func (c *Cluster) awaitStall(ctx context.Context, w *kindWatch, received func() int64) {
+	tick := time.NewTicker(stallTime)
+	defer tick.Stop()
+	for before := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.settled:
+			return
+		case <-tick.C:
+		}
+		if n := received(); n > before {
+			before = n
+			continue
+		}
+		err := w.probe(ctx)
+		if err == nil {
+			err = errors.New("the server has not sent all of its objects yet")
+		}
+		c.noteError(ctx, w, err)
+		return
+	}
+}
+
+// probe asks for one object, for the reason why the kind cannot be read: the
+// server's cache only says that it is not ready.
+func (w *kindWatch) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stallTime)
+	defer cancel()
+	_, err := w.client.List(ctx, metav1.ListOptions{Limit: 1})
+	return err
+}
+
+// noteError records that a kind cannot be read. The others go on.
+func (c *Cluster) noteError(ctx context.Context, w *kindWatch, err error) {
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		// The reflector reads this kind again, and that is all there is to it.
+		return
+	case apierrors.IsNotFound(err):
+		c.Rediscover()
+	case apierrors.IsTooManyRequests(err):
+		if reason := w.probe(ctx); reason != nil {
+			err = reason
+		}
+	}
+	c.note(ctx, w, err)
+}
+
+// note records whether a kind can be read.
+func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
+	problem, level := "", slog.LevelWarn
+	var lost *url.Error
+	switch {
+	case errors.As(err, &lost):
+		// Every kind says so at once, and the address with its query helps nobody.
+		problem, level = "the server does not answer: "+lost.Err.Error(), slog.LevelDebug
+	case err != nil:
+		problem = err.Error()
+	}
+	c.mu.Lock()
+	was, first := w.problem, !w.isSettled
+	w.problem, w.isSettled = problem, true
+	c.mu.Unlock()
+	if first || was != problem {
+		c.project()
+	}
+	switch {
+	case problem != "" && was == "":
+		slog.Log(ctx, level, "a kind cannot be watched", "kind", w.kind.String(), "error", problem)
+	case problem == "" && was != "":
+		slog.DebugContext(ctx, "a kind can be watched again", "kind", w.kind.String())
+	}
+	if first {
+		// Only now, so that whoever waited finds it in the view.
+		close(w.settled)
+	}
+}
+
+// project makes the view anew. A kind whose first reading is under way is not
+// in it yet: to the rest of the program its objects would seem to be missing.
+func (c *Cluster) project() {
+	c.mu.Lock()
+	scopes, blind := maps.Clone(c.catalog.scopes), maps.Clone(c.catalog.blind)
+	for gk, w := range c.watches {
+		switch {
+		case !w.isSettled:
+			delete(scopes, gk)
+		case w.problem != "":
+			blind[gk] = "its kind cannot be watched: " + w.problem
+		}
+	}
+	c.view.Store(&plan.View{Scopes: scopes, Blind: blind, Gaps: c.catalog.gaps})
+	c.mu.Unlock()
+	c.viewed()
+}

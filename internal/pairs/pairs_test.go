@@ -1,0 +1,112 @@
+package pairs_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/pairs"
+)
+
+func pair(name string, n byte) diff.Pair {
+	return diff.Pair{Key: object.Key{Kind: "ConfigMap", Namespace: "shop", Name: name}, Desired: object.Digest{n}, Live: object.Digest{0, n}}
+}
+
+func open(t *testing.T, dir, scope string) *pairs.Store {
+	t.Helper()
+	s, err := pairs.Open(dir, scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func load(s *pairs.Store, app string) []diff.Pair {
+	out := s.Load(app)
+	slices.SortFunc(out, func(a, b diff.Pair) int { return object.Compare(a.Key, b.Key) })
+	return out
+}
+
+func keep(t *testing.T, s *pairs.Store, app string, p ...diff.Pair) {
+	t.Helper()
+	if err := s.Keep(app, p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRestartKnowsWhatWasConfirmed(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, "cluster 1.36")
+	keep(t, s, "shop", pair("a", 1), pair("b", 2))
+	keep(t, s, "shop", pair("a", 3))
+	keep(t, s, "cart", pair("c", 4))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, dir, "cluster 1.36")
+	if d := cmp.Diff([]diff.Pair{pair("a", 3), pair("b", 2)}, load(again, "shop")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if n := len(load(open(t, dir, "cluster 1.37"), "shop")); n != 0 {
+		t.Errorf("%d pairs of another version count", n)
+	}
+}
+
+func TestWhatSomebodyElseWroteDoesNotCount(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, "x")
+	keep(t, s, "shop", pair("a", 1), pair("b", 2))
+	_ = s.Close()
+	path := filepath.Join(dir, "pairs.log")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := bytes.Replace(raw, []byte(`"Name":"a"`), []byte(`"Name":"z"`), 1)
+	if bytes.Equal(raw, forged) {
+		t.Fatalf("there is nothing to forge in %s", raw)
+	}
+	// The last line is torn as a crash would tear it.
+	if err := os.WriteFile(path, append(forged, []byte(`{"app":"shop","ke`)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := load(open(t, dir, "x"), "shop")
+	if len(got) != 1 || got[0] != pair("b", 2) {
+		t.Errorf("got %v, want only b", got)
+	}
+}
+
+func TestLogDoesNotGrowWithoutEnd(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, "x")
+	for i := range 5000 {
+		keep(t, s, "shop", pair("a", byte(i)), pair("a", byte(i)))
+	}
+	_ = s.Close()
+	raw, err := os.ReadFile(filepath.Join(dir, "pairs.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(raw, []byte("\n")); n > 1001 {
+		t.Errorf("the log has %d lines for one pair", n)
+	}
+	if d := cmp.Diff([]diff.Pair{pair("a", byte(4999%256))}, load(open(t, dir, "x"), "shop")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestDrop(t *testing.T) {
+	s := open(t, t.TempDir(), "x")
+	keep(t, s, "shop", pair("a", 1))
+	s.Drop("shop")
+	if n := len(s.Load("shop")); n != 0 {
+		t.Errorf("%d pairs are left", n)
+	}
+}
