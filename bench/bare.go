@@ -141,7 +141,7 @@ func (h *heal) newBare(ctx context.Context) (*bare, error) {
 			"metadata": map[string]any{"name": appName(i), "namespace": bareNamespace},
 			"spec":     model.Object["spec"], "status": model.Object["status"],
 		}
-		_, err := b.apply(ctx, configMapOf(i), nil)
+		err := b.apply(ctx, configMapOf(i), nil)
 		return errors.Join(err, create(ctx, client.Resource(appKind).Namespace(bareNamespace), app))
 	})
 	if err != nil {
@@ -170,7 +170,8 @@ func likeTheEngine(model *unstructured.Unstructured) (out [2][]byte, err error) 
 	}{{"Running", "OutOfSync", operation}, {"Succeeded", "Synced", nil}} {
 		state["phase"] = step.phase
 		body := map[string]any{"operation": step.operation, "status": map[string]any{
-			"operationState": state, "sync": map[string]any{"status": step.sync}, "resources": fields["resources"], "history": fields["history"],
+			"operationState": state, "sync": map[string]any{"status": step.sync},
+			"resources": fields["resources"], "history": fields["history"],
 		}}
 		if out[i], err = json.Marshal(body); err != nil {
 			return out, fmt.Errorf("encoding a patch: %w", err)
@@ -209,29 +210,29 @@ func (b *bare) heal(ctx context.Context, name string) error {
 	if _, err := b.client.Resource(configMapKind).Namespace(bareNamespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
 	}
-	if _, err := b.apply(ctx, name, []string{metav1.DryRunAll}); err != nil {
+	if err := b.apply(ctx, name, []string{metav1.DryRunAll}); err != nil {
 		return err
 	}
 	app := name[:len(appName(0))]
 	if err := b.patch(ctx, app, b.patches[0]); err != nil {
 		return err
 	}
-	if _, err := b.apply(ctx, name, nil); err != nil {
+	if err := b.apply(ctx, name, nil); err != nil {
 		return err
 	}
 	return b.patch(ctx, app, b.patches[1])
 }
 
-func (b *bare) apply(ctx context.Context, name string, dryRun []string) (*unstructured.Unstructured, error) {
+func (b *bare) apply(ctx context.Context, name string, dryRun []string) error {
 	body := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": bareNamespace}, "data": b.spec,
 	}}
-	u, err := b.client.Resource(configMapKind).Namespace(bareNamespace).
+	_, err := b.client.Resource(configMapKind).Namespace(bareNamespace).
 		Apply(ctx, name, body, metav1.ApplyOptions{FieldManager: "bare", Force: true, DryRun: dryRun})
 	if err != nil {
-		return nil, fmt.Errorf("applying %q: %w", name, err)
+		return fmt.Errorf("applying %q: %w", name, err)
 	}
-	return u, nil
+	return nil
 }
 
 func (b *bare) patch(ctx context.Context, app string, patch []byte) error {

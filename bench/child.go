@@ -29,7 +29,9 @@ type setup struct {
 	Profile string `json:"profile"`
 	// Data is a folder that the child has for itself.
 	Data string `json:"data"`
-	Apps int    `json:"apps"`
+	// Scope is of which cluster confirmed pairs are.
+	Scope string `json:"scope"`
+	Apps  int    `json:"apps"`
 }
 
 // order is what a child is told to do.

@@ -19,6 +19,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/source"
 )
@@ -31,6 +32,7 @@ type enginePart struct {
 	hub        *hub.Cache
 	engine     *engine.Engine
 	controller *controller.Controller
+	pairs      *pairs.Store
 	counter    *counter
 	running    sync.Once
 }
@@ -67,9 +69,12 @@ func newEnginePart(s setup) (part, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.pairs, err = pairs.Open(filepath.Join(s.Data, pairsFolder), s.Scope); err != nil {
+		return nil, err
+	}
 	p.engine = engine.New(engine.Options{
 		Namespace: controlNamespace, Hub: p.hub, Sources: sources, Renderer: render.Directory{},
-		Clusters: single{p.cluster}, Now: time.Now,
+		Clusters: single{p.cluster}, Pairs: p.pairs, Now: time.Now,
 		Settings: func() engine.Settings { return engine.Settings{MaxAge: time.Hour, Backoff: plan.DefaultBackoff} },
 	})
 	p.counter.Reconciler = p.engine
@@ -156,6 +161,8 @@ func (p *enginePart) do(ctx context.Context, o order) (map[string]int64, error) 
 		return p.pass(ctx, workers)
 	case "pass":
 		return p.pass(ctx, 1)
+	case "end":
+		return nil, p.pairs.Close()
 	case "bare":
 		return barePass(p.setup.Apps), nil
 	}

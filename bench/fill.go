@@ -61,7 +61,7 @@ func (w world) manifests(app int) string {
 		case serviceAccountAt:
 			docs[j] = fmt.Sprintf("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s}\n", name)
 		case secretAt:
-			docs[j] = fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: Opaque\ndata: {password: c2VjcmV0LSVz}\n", name)
+			docs[j] = fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: Opaque\ndata: {password: c2VjcmV0}\n", name)
 		case roleAt:
 			docs[j] = fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: %s}\n"+
 				"rules: [{apiGroups: [\"\"], resources: [configmaps], verbs: [get, list, watch]}]\n", name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,16 +31,11 @@ func runHeal(ctx context.Context, b *bench) (err error) {
 	if b.scale.times > b.scale.apps {
 		return fmt.Errorf("healing %d times: there are %d applications only", b.scale.times, b.scale.apps)
 	}
-	s, err := engineSetup(b.plane, b.world())
+	engine, err := b.hireEngine(ctx, b.world(), b.plane)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(s.Data)) }()
-	engine, err := b.hire(ctx, "engine", s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, engine.dismiss()) }()
+	defer func() { err = errors.Join(err, engine.leave()) }()
 	for _, do := range []string{"start", "run"} {
 		r, err := engine.tell(order{Do: do})
 		if err != nil {
@@ -78,7 +72,7 @@ func (h *heal) connect(ctx context.Context) error {
 // times of one drift, in milliseconds since it was sent.
 type times struct{ healed, settled float64 }
 
-func (h *heal) measure(ctx context.Context, engine *worker, bare *bare) error {
+func (h *heal) measure(ctx context.Context, engine *engineWorker, bare *bare) error {
 	window, err := openWindow(ctx, h.plane)
 	if err != nil {
 		return err
@@ -112,7 +106,7 @@ func (h *heal) measure(ctx context.Context, engine *worker, bare *bare) error {
 	}
 	h.report.keep(before, after)
 	h.reportHeal(ours, theirs, t, after.Counts["reconciles"]-before.Counts["reconciles"])
-	return nil
+	return engine.keep()
 }
 
 // target is an object that drifts and the Application that it belongs to.

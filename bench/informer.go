@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -135,9 +137,15 @@ func (p *listPart) do(ctx context.Context, _ order) (map[string]int64, error) {
 
 // stream reads one kind until the server says that this was all.
 func stream(ctx context.Context, client dynamic.ResourceInterface) (objects int64, err error) {
-	w, err := client.Watch(ctx, metav1.ListOptions{
+	o := metav1.ListOptions{
 		SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-	})
+	}
+	w, err := client.Watch(ctx, o)
+	for apierrors.IsTooManyRequests(err) && ctx.Err() == nil {
+		// The server has just started and fills its cache.
+		time.Sleep(100 * time.Millisecond)
+		w, err = client.Watch(ctx, o)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("streaming a list: %w", err)
 	}

@@ -150,10 +150,16 @@ func (s scenario) command() *cobra.Command {
 
 // with takes over what was chosen.
 func (s scale) with(chosen scale) scale {
-	for _, pair := range [][2]*int{
-		{&s.apps, &chosen.apps}, {&s.perApp, &chosen.perApp}, {&s.objects, &chosen.objects}, {&s.repeats, &chosen.repeats},
-		{&s.rate, &chosen.rate}, {&s.seconds, &chosen.seconds}, {&s.times, &chosen.times},
-	} {
+	pairs := [][2]*int{
+		{&s.apps, &chosen.apps},
+		{&s.perApp, &chosen.perApp},
+		{&s.objects, &chosen.objects},
+		{&s.repeats, &chosen.repeats},
+		{&s.rate, &chosen.rate},
+		{&s.seconds, &chosen.seconds},
+		{&s.times, &chosen.times},
+	}
+	for _, pair := range pairs {
 		if *pair[1] > 0 {
 			*pair[0] = *pair[1]
 		}

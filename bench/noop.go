@@ -3,33 +3,27 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 )
 
 // runNoop measures a reconcile of every application when nothing has changed.
-// After a start the engine has to ask the server about every object once; the
-// passes after that are measured, one application at a time.
+// The first pass after a start reads everything from disk, and asks the server
+// about every object if there is no log of confirmed pairs; the passes after
+// that are measured, one application at a time.
 func runNoop(ctx context.Context, b *bench) (err error) {
 	if err := b.open(ctx); err != nil {
 		return err
 	}
-	w := b.world()
-	s, err := engineSetup(b.plane, w)
+	engine, err := b.hireEngine(ctx, b.world(), b.plane)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(s.Data)) }()
-	engine, err := b.hire(ctx, "engine", s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, engine.dismiss()) }()
+	defer func() { err = errors.Join(err, engine.leave()) }()
 	if _, err := engine.tell(order{Do: "start"}); err != nil {
 		return err
 	}
 	b.report.columns("pass", "wall s", "cpu s", "server cpu s", "µs wall/object", "µs cpu/object", "requests", "keys written")
-	if _, _, err := b.pass(ctx, engine, "warm"); err != nil {
+	_, restart, err := b.pass(ctx, engine, "warm")
+	if err != nil {
 		return err
 	}
 	var passes, bare []reading
@@ -47,18 +41,21 @@ func runNoop(ctx context.Context, b *bench) (err error) {
 		bare = append(bare, r)
 	}
 	b.reportNoop(passes, bare, requests, written)
+	if engine.knew {
+		b.report.atMost("restart_requests", float64(restart.total()), 0)
+	}
 	memory, err := engine.tell(order{Do: "rest"})
 	if err != nil {
 		return err
 	}
 	b.report.note("rss_mib", memory.Memory.RSS)
 	b.report.note("heap_mib", memory.Memory.Heap)
-	return nil
+	return engine.keep()
 }
 
 // pass has the engine reconcile everything and counts what that asked of the
 // server.
-func (b *bench) pass(ctx context.Context, engine *worker, do string) (reading, tally, error) {
+func (b *bench) pass(ctx context.Context, engine *engineWorker, do string) (reading, tally, error) {
 	window, err := openWindow(ctx, b.plane)
 	if err != nil {
 		return reading{}, tally{}, err
@@ -86,7 +83,8 @@ func (b *bench) reportNoop(passes, bare []reading, requests, written int) {
 	wall := sampleOf(passes, func(r reading) float64 { return r.Wall / objects * 1e6 })
 	least := sampleOf(bare, func(r reading) float64 { return float64(r.Counts["nanoseconds"]) / objects / 1e3 })
 	for _, p := range passes {
-		r.assert(p.Counts["reconciles"] == int64(b.scale.apps), "a pass reconciled %d of %d applications", p.Counts["reconciles"], b.scale.apps)
+		done := p.Counts["reconciles"]
+		r.assert(done == int64(b.scale.apps), "a pass reconciled %d of %d applications", done, b.scale.apps)
 	}
 	r.row("compare digests", "", "", "", least.spread(), "", 0, 0)
 	r.atMost("requests", float64(requests), 0)
@@ -96,5 +94,5 @@ func (b *bench) reportNoop(passes, bare []reading, requests, written int) {
 	r.note("us_digests_per_object", least.median())
 	r.note("objects", objects)
 	b.logf("µs of CPU per object: %s; of wall: %s", cpu.spread(), wall.spread())
-	r.assert(len(passes) >= 3, "%s", fmt.Sprintf("%d passes are too few", len(passes)))
+	r.assert(len(passes) >= 3, "%d passes are too few", len(passes))
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -155,16 +156,11 @@ func (b *bench) install(ctx context.Context, plane *controlplane.Plane) error {
 // syncAll has the engine apply every application, and then plays the
 // controller of their Deployments.
 func (b *bench) syncAll(ctx context.Context, w world, plane *controlplane.Plane, client dynamic.Interface) (err error) {
-	s, err := engineSetup(plane, w)
+	engine, err := b.hireEngine(ctx, w, plane)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(s.Data)) }()
-	engine, err := b.hire(ctx, "engine", s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, engine.dismiss()) }()
+	defer func() { err = errors.Join(err, engine.leave()) }()
 	for _, do := range []string{"start", "run"} {
 		r, err := engine.tell(order{Do: do})
 		if err != nil {
@@ -175,20 +171,73 @@ func (b *bench) syncAll(ctx context.Context, w world, plane *controlplane.Plane,
 	if err := w.observeDeployments(ctx, client); err != nil {
 		return err
 	}
-	_, err = engine.tell(order{Do: "settle"})
-	return err
+	if _, err = engine.tell(order{Do: "settle"}); err != nil {
+		return err
+	}
+	return engine.keep()
 }
 
-// engineSetup is that of a child that plays the engine, with a folder of its
-// own for what it fetches.
-func engineSetup(plane *controlplane.Plane, w world) (setup, error) {
+// pairsFolder is where confirmed pairs are, in the world and in the folder of
+// the engine.
+const pairsFolder = "pairs"
+
+// engineWorker is a child that plays the engine.
+type engineWorker struct {
+	*worker
+	data  string
+	world world
+	// knew says that it was given a log of confirmed pairs.
+	knew bool
+}
+
+// hireEngine starts the engine with a folder of its own and what the last one
+// knew of this world.
+func (b *bench) hireEngine(ctx context.Context, w world, plane *controlplane.Plane) (*engineWorker, error) {
 	kubeconfig, err := plane.KubeconfigFor(engineUser, masters)
 	if err != nil {
-		return setup{}, err
+		return nil, err
+	}
+	client, err := plane.Client()
+	if err != nil {
+		return nil, err
+	}
+	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster who it is: %w", err)
 	}
 	data, err := os.MkdirTemp("", "towline-bench-")
 	if err != nil {
-		return setup{}, fmt.Errorf("making a folder for the engine: %w", err)
+		return nil, fmt.Errorf("making a folder for the engine: %w", err)
 	}
-	return setup{Kubeconfig: kubeconfig, Data: data, Apps: w.apps}, nil
+	known := filepath.Join(w.dir, pairsFolder)
+	_, missing := os.Stat(known)
+	if missing == nil {
+		if err := os.CopyFS(filepath.Join(data, pairsFolder), os.DirFS(known)); err != nil {
+			return nil, fmt.Errorf("copying the confirmed pairs: %w", err)
+		}
+	}
+	worker, err := b.hire(ctx, "engine", setup{Kubeconfig: kubeconfig, Data: data, Scope: string(system.UID), Apps: w.apps})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(data))
+	}
+	return &engineWorker{worker: worker, data: data, world: w, knew: missing == nil}, nil
 }
+
+// keep ends the engine's work and keeps what it knows with the world, unless
+// the world has it.
+func (e *engineWorker) keep() error {
+	if _, err := e.tell(order{Do: "end"}); err != nil {
+		return err
+	}
+	known := filepath.Join(e.world.dir, pairsFolder)
+	if _, err := os.Stat(known); err == nil {
+		return nil
+	}
+	if err := os.CopyFS(known, os.DirFS(filepath.Join(e.data, pairsFolder))); err != nil {
+		return fmt.Errorf("keeping the confirmed pairs: %w", err)
+	}
+	return nil
+}
+
+// leave ends the child and removes its folder.
+func (e *engineWorker) leave() error { return errors.Join(e.dismiss(), os.RemoveAll(e.data)) }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	// Exclusions and Inclusions are resource.exclusions and
 	// resource.inclusions. Exclusions that are nil are the default ones.
 	Exclusions, Inclusions []Filter
+	// Tracker reads the marks of applications.
+	Tracker object.Tracker
 }
 
 // Cluster is one target cluster. Run keeps its index; until Ready is closed
@@ -41,6 +44,7 @@ type Cluster struct {
 	dynamic   dynamic.Interface
 	index     *index
 	names     *names
+	tracker   object.Tracker
 	viewed    func()
 	// rediscover wakes Run when the kinds may have changed.
 	rediscover chan struct{}
@@ -66,6 +70,9 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 	// The server's priority and fairness paces us; a second limit on our side
 	// would only hide it.
 	config.QPS = -1
+	// What the server warns of (a deprecated field, a port twice) is about the
+	// user's manifests; a log line of ours tells nobody.
+	config.WarningHandler = rest.NoWarnings{}
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
@@ -83,6 +90,7 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 	c := &Cluster{
 		server: config.Host, discovery: d, dynamic: dyn,
 		names:      newNames(),
+		tracker:    o.Tracker,
 		viewed:     o.Viewed,
 		rediscover: make(chan struct{}, 1),
 		ready:      make(chan struct{}),

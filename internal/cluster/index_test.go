@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -477,18 +478,27 @@ func TestAwait(t *testing.T) {
 	c := &Cluster{index: ix.index}
 	k := fact("a", "", "").Key
 	results := make(chan error)
-	go func() { results <- c.Await(t.Context(), k, "odd") }()
+	// await returns once somebody waits.
+	await := func(rv string) {
+		go func() { results <- c.Await(t.Context(), k, rv) }()
+		for waits := false; !waits; runtime.Gosched() {
+			ix.mu.RLock()
+			waits = ix.kinds[configMaps].moved != nil
+			ix.mu.RUnlock()
+		}
+	}
+	await("odd")
 	ix.watched(fact("b", "7", ""))
 	ix.watched(fact("a", "odd", ""))
 	if err := <-results; err != nil {
 		t.Error(err)
 	}
-	go func() { results <- c.Await(t.Context(), k, "8") }()
+	await("8")
 	ix.bookmark(configMaps, "9")
 	if err := <-results; err != nil {
 		t.Error(err)
 	}
-	go func() { results <- c.Await(t.Context(), k, "10") }()
+	await("10")
 	ix.forget(configMaps)
 	if err := <-results; err == nil {
 		t.Error("a kind that is not watched any more was seen")

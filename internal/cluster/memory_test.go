@@ -36,7 +36,7 @@ func TestIndexIsSmall(t *testing.T) {
 }
 
 func BenchmarkIndex(b *testing.B) {
-	const objects = 2_000
+	const objects = 10_000
 	b.ReportAllocs()
 	for b.Loop() {
 		before := heap()
@@ -168,6 +168,10 @@ func TestIndexFindsItsGroups(t *testing.T) {
 	}
 	if got := names(ix.namespace("shop")); got != "c00 c01 c02 " {
 		t.Errorf("the namespace has %q", got)
+	}
+	ix.watched(child("twin", "200", "u9", "u9"))
+	if got := names(ix.children("u9")); got != "twin " {
+		t.Errorf("u9 has %q", got)
 	}
 	ix.forget(configMaps)
 	if len(ix.byOwner)+len(ix.byPlace)+len(ix.byApp) != 0 {

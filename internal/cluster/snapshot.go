@@ -64,7 +64,7 @@ func (s *Snapshot) Fact(k object.Key) (object.Fact, bool) {
 		}
 		return object.Fact{}, false
 	}
-	return object.FactOf(u, v1alpha1.FieldManagerApply), true
+	return s.tracker.FactOf(u, v1alpha1.FieldManagerApply), true
 }
 
 // Err is the last error of a read.

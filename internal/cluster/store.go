@@ -15,11 +15,13 @@ import (
 // index, as facts. It is a TransformingStore so that the reflector's own
 // buffer of a streaming list holds facts too, and never all bodies at once.
 type store struct {
-	kind   kind
-	index  *index
-	feed   *feed
-	names  *names
-	synced func()
+	kind  kind
+	index *index
+	feed  *feed
+	names *names
+	// tracker reads the marks of applications.
+	tracker object.Tracker
+	synced  func()
 	// received counts the objects that came.
 	received atomic.Int64
 }
@@ -95,7 +97,7 @@ func (s *store) fact(obj any) (*object.Fact, error) {
 		s.received.Add(1)
 		// Items of a plain list come without their kind.
 		o.SetGroupVersionKind(s.kind.GroupVersionKind)
-		f := object.FactOf(o, v1alpha1.FieldManagerApply).Interned(s.names.intern)
+		f := s.tracker.FactOf(o, v1alpha1.FieldManagerApply).Interned(s.names.intern)
 		return &f, nil
 	default:
 		return nil, fmt.Errorf("reading %s: unexpected %T in the watch", s.kind.Kind, obj)

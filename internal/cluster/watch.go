@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -13,11 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
@@ -60,7 +63,7 @@ func (c *Cluster) watch(ctx context.Context, k kind, old *kindWatch, watching *s
 		close(w.settled)
 	}
 	s := &store{
-		kind: k, index: c.index, feed: c.index.open(k.GroupKind()), names: c.names,
+		kind: k, index: c.index, feed: c.index.open(k.GroupKind()), names: c.names, tracker: c.tracker,
 		synced: func() { c.note(ctx, w, nil) },
 	}
 	lw := &cache.ListWatch{
@@ -182,7 +185,26 @@ func (c *Cluster) project() {
 			blind[gk] = "its kind cannot be watched: " + w.problem
 		}
 	}
-	c.view.Store(&plan.View{Scopes: scopes, Blind: blind, Gaps: c.catalog.gaps})
+	excluded := make(map[schema.GroupKind]bool, len(c.catalog.blind))
+	for gk := range c.catalog.blind {
+		excluded[gk] = true
+	}
+	c.view.Store(&plan.View{
+		Scopes: scopes, Blind: blind, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
+	})
 	c.mu.Unlock()
 	c.viewed()
+}
+
+// schemas names the schemas of the kinds that CRDs define by the generation
+// of the CRD.
+func (c *Cluster) schemas() map[schema.GroupKind]string {
+	out := map[schema.GroupKind]string{}
+	for _, k := range c.catalog.watched {
+		crd := object.Key{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: k.Resource + "." + k.Group}
+		if f, ok := c.index.get(crd); ok {
+			out[k.GroupKind()] = f.UID + "/" + strconv.FormatInt(f.Generation, 10)
+		}
+	}
+	return out
 }

@@ -44,7 +44,7 @@ func (c *Cluster) Apply(ctx context.Context, body *unstructured.Unstructured) (*
 	if err != nil {
 		return nil, err
 	}
-	c.index.written(object.FactOf(u, v1alpha1.FieldManagerApply))
+	c.index.written(c.tracker.FactOf(u, v1alpha1.FieldManagerApply))
 	return u, nil
 }
 
@@ -82,7 +82,7 @@ func (c *Cluster) Delete(ctx context.Context, f object.Fact, propagation metav1.
 	if string(u.GetUID()) != f.UID {
 		return fault.Waitingf("Replaced", "another object has taken its name since its deletion was planned")
 	}
-	if t, self := object.TrackingOf(u); !self || t.App != f.App {
+	if t, self := c.tracker.Of(u); !self || t.App != f.App {
 		return fault.Waitingf("NotOurs", "it no longer carries the mark of application %q", f.App)
 	}
 	uid, rv := types.UID(f.UID), u.GetResourceVersion()

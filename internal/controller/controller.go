@@ -34,6 +34,15 @@ type Options struct {
 	// added at random.
 	Poll    func() (every, jitter time.Duration)
 	Workers int
+	// Auditor checks one object of an application against the server, every
+	// AuditEvery; zero means never.
+	Auditor    Auditor
+	AuditEvery time.Duration
+}
+
+// Auditor asks the server about an object that nothing was asked about.
+type Auditor interface {
+	Audit(ctx context.Context, name string) (right bool, err error)
 }
 
 // Controller is the queue of applications and its workers.
@@ -44,6 +53,9 @@ type Controller struct {
 	poller *poller
 	// running is set when the first reading of the hub is behind us.
 	running atomic.Bool
+
+	mu   sync.Mutex
+	apps map[string]struct{}
 }
 
 // New makes a controller.
@@ -53,6 +65,7 @@ func New(o Options) *Controller {
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "applications", Queue: queue})
 	c := &Controller{
 		Options: o,
+		apps:    map[string]struct{}{},
 		lanes:   l,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 2*time.Minute),
@@ -73,6 +86,7 @@ func (c *Controller) Enqueue(app string, cause Cause) {
 // nothing.
 func (c *Controller) ApplicationChanged(old, app *v1alpha1.Application) {
 	c.poller.track(old, app)
+	c.remember(old, app)
 	switch {
 	case app == nil:
 		c.Enqueue(old.Name, Resync)
@@ -113,6 +127,7 @@ func (c *Controller) Run(ctx context.Context) {
 		})
 	}
 	wg.Go(func() { c.poller.run(ctx) })
+	wg.Go(func() { c.audit(ctx) })
 	<-ctx.Done()
 	c.queue.ShutDown()
 	c.poller.stop()

@@ -9,6 +9,7 @@ import (
 	"context"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,7 +111,9 @@ type Options struct {
 	Settings  func() Settings
 	Compiler  Compiler
 	Pairs     Pairs
-	Now       func() time.Time
+	// Tracker marks the objects of applications.
+	Tracker object.Tracker
+	Now     func() time.Time
 }
 
 // Engine refreshes, syncs and deletes applications. It is safe for use by
@@ -118,12 +121,17 @@ type Options struct {
 type Engine struct {
 	Options
 	renders *renders
+	audits  atomic.Int64
+	wrong   atomic.Int64
 
 	mu sync.Mutex
 	// verdicts are the answers of the server, per application. They are only
 	// ever used for the pair that they were given for, so losing or keeping one
 	// changes the cost and not the result.
 	verdicts map[string]map[object.Key]diff.Verdict
+	// waiting are the applications with kinds that their cluster does not serve
+	// or that cannot be read.
+	waiting map[string]struct{}
 	// compiled are the applications' ignore rules, ready for use.
 	compiled map[string]compiledRules
 }
@@ -138,6 +146,7 @@ func New(o Options) *Engine {
 		renders:  newRenders(64 << 20),
 		verdicts: map[string]map[object.Key]diff.Verdict{},
 		compiled: map[string]compiledRules{},
+		waiting:  map[string]struct{}{},
 	}
 }
 
@@ -152,5 +161,6 @@ func (e *Engine) forget(app string) {
 	defer e.mu.Unlock()
 	delete(e.verdicts, app)
 	delete(e.compiled, app)
+	delete(e.waiting, app)
 	e.Pairs.Drop(app)
 }

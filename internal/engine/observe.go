@@ -157,7 +157,7 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 		return err
 	}
 	view := o.cluster.View()
-	desired, repeated := plan.Desire(o.instance, o.app.Spec.Destination.Namespace, rendered.Objects, view.Scopes)
+	desired, repeated := plan.Desire(e.mark(o), rendered.Objects, view.Scopes)
 	var found []finding.Finding
 	o.rules, found = e.rules(o.app)
 	o.findings = append(o.findings, found...)
@@ -176,6 +176,7 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 		Verdicts: e.knownVerdicts(o.app.Name),
 		Cluster:  view,
 	}
+	e.await(o.app.Name, plan.Incomplete(in))
 	answers, err := e.ask(ctx, o, plan.Ask(in))
 	if err != nil {
 		return err
@@ -185,6 +186,11 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil
+}
+
+// mark is how the application's objects are marked.
+func (e *Engine) mark(o *observation) plan.Mark {
+	return plan.Mark{App: o.instance, Destination: o.app.Spec.Destination.Namespace, Tracker: e.Tracker}
 }
 
 // leftOut is what the render could not take in.
@@ -318,7 +324,9 @@ func answer(ctx context.Context, s Server, q plan.Question, w *witness) plan.Ans
 	predicted, err := s.DryRun(ctx, q.Object.Body)
 	if fault.ReasonOf(err) == "Rejected" && !q.Rules.Empty() {
 		// What the server will not change may be what the rules ignore.
-		predicted, err = s.DryRun(ctx, q.Rules.Respect(q.Object.Body, live, v1alpha1.FieldManagerApply))
+		if body, problem := q.Rules.Respect(q.Object.Body, live, v1alpha1.FieldManagerApply); problem == nil {
+			predicted, err = s.DryRun(ctx, body)
+		}
 	}
 	if err != nil {
 		return plan.Answer{Problem: err.Error(), Rejected: fault.ReasonOf(err) == "Rejected"}

@@ -231,7 +231,7 @@ func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (
 	if w.dryRun {
 		return r, nil
 	}
-	f := object.FactOf(u, v1alpha1.FieldManagerApply)
+	f := e.Tracker.FactOf(u, v1alpha1.FieldManagerApply)
 	return r, &f
 }
 
@@ -245,7 +245,9 @@ func (e *Engine) apply(ctx context.Context, o *observation, it plan.Item, dryRun
 		if err != nil {
 			return nil, fmt.Errorf("reading the fields that are ignored: %w", err)
 		}
-		body = rules.Respect(body, live, v1alpha1.FieldManagerApply)
+		if body, err = rules.Respect(body, live, v1alpha1.FieldManagerApply); err != nil {
+			return nil, err
+		}
 	}
 	if dryRun {
 		return o.cluster.DryRun(ctx, body)

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -84,3 +86,22 @@ func (noPairs) Keep(string, []diff.Pair) error { return nil }
 
 // Drop has nothing to drop.
 func (noPairs) Drop(string) {}
+
+// await notes whether an application waits for a kind of its objects to be
+// served or readable.
+func (e *Engine) await(app string, waits bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.waiting, app)
+	if waits {
+		e.waiting[app] = struct{}{}
+	}
+}
+
+// Waiting are the applications to look at when a cluster serves other kinds
+// than before, or can be read where it could not.
+func (e *Engine) Waiting() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.waiting))
+}

@@ -70,6 +70,6 @@ func (w *witness) lastSynced(ctx context.Context) (object.Set, error) {
 		slog.WarnContext(ctx, "what was synced last cannot be rendered any more", "app", w.o.app.Name, "revision", last.Revision, "error", err)
 		return object.Set{}, nil
 	}
-	set, _ := plan.Desire(w.o.instance, w.o.app.Spec.Destination.Namespace, rendered.Objects, w.o.cluster.View().Scopes)
+	set, _ := plan.Desire(w.engine.mark(w.o), rendered.Objects, w.o.cluster.View().Scopes)
 	return set, nil
 }

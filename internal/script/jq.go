@@ -104,8 +104,8 @@ func refused(v reflect.Value) string {
 		if name := refusedNode(v.Interface()); name != "" {
 			return name
 		}
-		for i := range v.NumField() {
-			if name := refused(v.Field(i)); name != "" {
+		for _, f := range v.Fields() {
+			if name := refused(f); name != "" {
 				return name
 			}
 		}

@@ -81,10 +81,9 @@ func TestCompareOptions(t *testing.T) {
 		"ignoreDifferencesOnResourceUpdates: true": {},
 	} {
 		t.Run(text, func(t *testing.T) {
-			want := settings.Settings{
-				Reconciliation: settings.Default().Reconciliation, Jitter: settings.Default().Jitter, Compare: want,
-			}
-			if d := cmp.Diff(want, settings.Parse(map[string]string{options: text})); d != "" {
+			all := settings.Default()
+			all.Compare = want
+			if d := cmp.Diff(all, settings.Parse(map[string]string{options: text})); d != "" {
 				t.Errorf("the settings differ (-want +got):\n%s", d)
 			}
 		})

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/object"
 )
 
 // Settings are what the config maps say, with defaults where they are silent.
@@ -36,6 +37,11 @@ type Settings struct {
 	// the switches that stand for such rules.
 	IgnoreDifferences []IgnoreRule
 	Compare           CompareOptions
+	// Exclusions and Inclusions say which kinds are looked at; nil exclusions
+	// are the default ones.
+	Exclusions, Inclusions []Filter
+	// Tracker is how objects are marked. It is read once, at the start.
+	Tracker object.Tracker
 	// Problems are the keys that could not be read, NotHonoured those that this
 	// version knows and does nothing with.
 	Problems    []string
@@ -54,7 +60,9 @@ func Parse(data map[string]string) Settings {
 	s := Default()
 	ignore := parseIgnore(data)
 	s.IgnoreDifferences, s.Compare = ignore.rules, ignore.compare
-	s.Problems, s.NotHonoured = ignore.problems, ignore.notHonoured
+	kinds := parseResources(data)
+	s.Exclusions, s.Inclusions, s.Tracker = kinds.exclusions, kinds.inclusions, kinds.tracker
+	s.Problems, s.NotHonoured = slices.Concat(ignore.problems, kinds.problems), ignore.notHonoured
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
 		v1alpha1.KeyTimeoutReconciliationJitter: &s.Jitter,
@@ -62,7 +70,7 @@ func Parse(data map[string]string) Settings {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		into, ok := durations[key]
 		if !ok {
-			if !ignores(key) && !indifferent(key, data[key]) {
+			if !ignores(key) && !slices.Contains(resourceKeys, key) && !indifferent(key, data[key]) {
 				s.NotHonoured = append(s.NotHonoured, key)
 			}
 			continue
@@ -82,8 +90,6 @@ func Parse(data map[string]string) Settings {
 // indifferent are settings whose value is what happens anyway.
 func indifferent(key, value string) bool {
 	switch key {
-	case v1alpha1.KeyResourceTrackingMethod:
-		return value == "" || value == v1alpha1.TrackingMethodAnnotation
 	case v1alpha1.KeyServerSideDiff:
 		return value == "true"
 	default:
@@ -107,10 +113,12 @@ func duration(s string) (time.Duration, error) {
 type Store struct {
 	current  atomic.Pointer[Settings]
 	informer cache.SharedIndexInformer
+	changed  func(*Settings)
 }
 
-// New makes a store for the control namespace.
-func New(config *rest.Config, namespace string) (*Store, error) {
+// New makes a store for the control namespace. changed is called with each new
+// reading; it must not block.
+func New(config *rest.Config, namespace string, changed func(*Settings)) (*Store, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the settings: %w", err)
@@ -120,7 +128,7 @@ func New(config *rest.Config, namespace string) (*Store, error) {
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, v1alpha1.ConfigMapSettings).String()
 		}))
-	s := &Store{informer: factory.Core().V1().ConfigMaps().Informer()}
+	s := &Store{changed: changed, informer: factory.Core().V1().ConfigMaps().Informer()}
 	d := Default()
 	s.current.Store(&d)
 	return s, nil
@@ -183,4 +191,5 @@ func (s *Store) set(ctx context.Context, next Settings) {
 			"configMap", v1alpha1.ConfigMapSettings, "keys", next.NotHonoured)
 	}
 	s.current.Store(&next)
+	s.changed(&next)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/settings"
 )
 
@@ -35,7 +36,20 @@ func TestParse(t *testing.T) {
 		"an unknown key without a value": {map[string]string{"url": ""}, settings.Default()},
 		"another tracking": {
 			map[string]string{"application.resourceTrackingMethod": "label"},
-			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, NotHonoured: []string{"application.resourceTrackingMethod"}},
+			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Tracker: object.Tracker{Method: object.ByLabel}},
+		},
+		"a tracking that nobody knows": {
+			map[string]string{"application.resourceTrackingMethod": "magic"},
+			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Problems: []string{
+				`application.resourceTrackingMethod: "magic" is none of annotation, label and annotation+label; using annotation`,
+			}},
+		},
+		"kinds that are left out": {
+			map[string]string{"resource.exclusions": "- apiGroups: [\"*\"]\n  kinds: [PolicyReport]\n", "resource.inclusions": ""},
+			settings.Settings{
+				Reconciliation: 2 * time.Minute, Jitter: time.Minute,
+				Exclusions: []settings.Filter{{APIGroups: []string{"*"}, Kinds: []string{"PolicyReport"}}}, Inclusions: []settings.Filter{},
+			},
 		},
 		"a diff that we do not make": {
 			map[string]string{"resource.server-side-diff": "false"},

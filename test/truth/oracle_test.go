@@ -14,7 +14,9 @@ import (
 // made here and not by towline, must change no value of the live object.
 func (p *play) swear() {
 	p.Helper()
-	if p.spec["ignoreDifferences"] != nil {
+	app, err := p.hub.Application(p.Context(), p.situation.name)
+	p.must(err)
+	if len(app.Spec.IgnoreDifferences) > 0 {
 		return
 	}
 	text, _ := p.text(p.manifests)

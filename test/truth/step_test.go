@@ -193,10 +193,9 @@ func (p *play) step(line string) {
 	rest := func(n int) string { return strings.Join(words[n:], " ") }
 	switch words[0] {
 	case "sync":
-		out, errOut, code, err := p.towline(p.Context(), append([]string{"app", "sync", p.situation.name, "--timeout", "60"}, words[1:]...)...)
-		p.must(err)
-		if code != 0 {
-			p.Fatalf("%s ended with %d:\n%s%s", line, code, out, errOut)
+		app := p.sync(words[1:]...)
+		if op := app.Status.OperationState; op.Phase != v1alpha1.OperationSucceeded {
+			p.Fatalf("%s: %s: %s", line, op.Phase, op.Message)
 		}
 	case "commit":
 		p.commit("git " + words[1])
@@ -230,6 +229,28 @@ func (p *play) step(line string) {
 	default:
 		p.Fatalf("there is no step %q", words[0])
 	}
+}
+
+// sync asks for a sync as the command line does, of these ConfigMaps or of
+// everything, and waits for its end.
+func (p *play) sync(only ...string) *v1alpha1.Application {
+	p.Helper()
+	sync := map[string]any{"prune": true}
+	if len(only) > 0 {
+		resources := make([]any, len(only))
+		for i, name := range only {
+			resources[i] = map[string]any{"kind": "ConfigMap", "name": name, "namespace": p.situation.name}
+		}
+		sync["resources"] = resources
+	}
+	raw, err := json.Marshal(map[string]any{"operation": map[string]any{"sync": sync}})
+	p.must(err)
+	_, err = p.dynamic.Resource(applications).Namespace(control).
+		Patch(p.Context(), p.situation.name, types.MergePatchType, raw, metav1.PatchOptions{})
+	p.must(err)
+	return p.await("synced", func(app *v1alpha1.Application) bool {
+		return app.Operation == nil && app.Status.OperationState != nil && app.Status.OperationState.Phase.Completed()
+	})
 }
 
 func (p *play) patch(manager, target, patch string, subresource ...string) {

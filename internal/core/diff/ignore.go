@@ -143,7 +143,8 @@ func prepare(rule Rule) ready {
 	}
 	for _, e := range rule.Exprs {
 		if e.Del == nil {
-			r.broken = append(r.broken, fmt.Sprintf("the jq expression %q cannot be used (%s); correct it or remove it", e.Source, e.Problem))
+			r.broken = append(r.broken, fmt.Sprintf(
+				"the jq expression %q cannot be used (%s); correct it or remove it", e.Source, e.Problem))
 		}
 	}
 	r.digest = digestRule(rule)

@@ -107,7 +107,7 @@ func disownChild(c claim, e string, l, p any) (any, any) {
 	switch {
 	case below && !self:
 		return l, p
-	case (below || shared) && !(bare(l, keys) && bare(p, keys)):
+	case (below || shared) && (!bare(l, keys) || !bare(p, keys)):
 		return l, p
 	}
 	return absent{}, absent{}

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,19 +12,16 @@ import (
 // Respect is the manifest to apply where ignored fields are left to others:
 // such a field is left out where somebody else holds it, and sent with its
 // live value where only we do, since leaving out a field that we alone hold
-// would reset it. What is not live is left out.
-func (r Rules) Respect(desired, live *unstructured.Unstructured, manager string) *unstructured.Unstructured {
-	stripped, _, problems := r.Strip(desired, desired)
+// would reset it. What is not live is left out. A rule that cannot be followed
+// is an error: what it was meant to spare would be overwritten.
+func (r Rules) Respect(desired, live *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	// The first side is whose managers count.
+	_, kept, problems := r.Strip(live, desired)
 	if len(problems) > 0 {
-		return desired
+		return nil, errors.New(problems[0].Message)
 	}
 	w := respect{live: live, manager: manager}
-	out, _ := w.value(desired.Object, stripped.Object, live.Object, nil)
-	m, ok := out.(map[string]any)
-	if !ok {
-		return desired
-	}
-	return &unstructured.Unstructured{Object: m}
+	return &unstructured.Unstructured{Object: w.maps(desired.Object, kept.Object, live.Object, nil)}, nil
 }
 
 type respect struct {
@@ -33,20 +31,20 @@ type respect struct {
 
 // value is the desired value with the ignored parts of it settled. kept is
 // what of it is not ignored.
-func (w respect) value(desired, kept, live any, way []string) (any, bool) {
+func (w respect) value(desired, kept, live any, way []string) any {
 	dm, ok1 := desired.(map[string]any)
 	km, ok2 := kept.(map[string]any)
 	if ok1 && ok2 {
 		lm, _ := live.(map[string]any)
-		return w.maps(dm, km, lm, way), true
+		return w.maps(dm, km, lm, way)
 	}
 	dl, ok1 := desired.([]any)
 	kl, ok2 := kept.([]any)
 	if ok1 && ok2 && len(dl) == len(kl) {
 		ll, _ := live.([]any)
-		return w.lists(dl, kl, ll, way), true
+		return w.lists(dl, kl, ll, way)
 	}
-	return kept, true
+	return kept
 }
 
 func (w respect) maps(desired, kept, live map[string]any, way []string) map[string]any {
@@ -55,7 +53,7 @@ func (w respect) maps(desired, kept, live map[string]any, way []string) map[stri
 		next := append(slices.Clip(way), "f:"+k)
 		l, stands := live[k]
 		if kv, ok := kept[k]; ok {
-			out[k], _ = w.value(d, kv, l, next)
+			out[k] = w.value(d, kv, l, next)
 			continue
 		}
 		if stands && !w.othersHold(next) {
@@ -77,7 +75,7 @@ func (w respect) lists(desired, kept, live []any, way []string) []any {
 		} else if i < len(live) {
 			l = live[i]
 		}
-		out[i], _ = w.value(desired[i], kept[i], l, next)
+		out[i] = w.value(desired[i], kept[i], l, next)
 	}
 	return out
 }

@@ -27,6 +27,13 @@ func DigestOf(u *unstructured.Unstructured) Digest {
 	return sum(h)
 }
 
+// DigestOfText names a text.
+func DigestOfText(text string) Digest {
+	h := sha256.New()
+	field.HashValue(h, text)
+	return sum(h)
+}
+
 // Combine names two things together.
 func Combine(a, b Digest) Digest {
 	h := sha256.New()

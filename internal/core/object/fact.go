@@ -49,9 +49,13 @@ type Fact struct {
 	Columns Columns
 }
 
+// FactOf reads what is kept of a live object that is marked by annotation.
+// manager is the field manager whose ownership the digest covers.
+func FactOf(u *unstructured.Unstructured, manager string) Fact { return Tracker{}.FactOf(u, manager) }
+
 // FactOf reads what is kept of a live object. manager is the field manager
 // whose ownership the digest covers.
-func FactOf(u *unstructured.Unstructured, manager string) Fact {
+func (t Tracker) FactOf(u *unstructured.Unstructured, manager string) Fact {
 	annotations := u.GetAnnotations()
 	compare := annotations[v1alpha1.AnnotationCompareOptions]
 	k := KeyOf(u)
@@ -78,8 +82,8 @@ func FactOf(u *unstructured.Unstructured, manager string) Fact {
 	if k.Group == "" && k.Kind == "Pod" {
 		f.Labels = NewLabels(u.GetLabels())
 	}
-	if t, self := TrackingOf(u); self {
-		f.App = t.App
+	if mark, self := t.Of(u); self {
+		f.App = mark.App
 	}
 	return f
 }

@@ -85,36 +85,37 @@ func (d *draft) verdict(it Item, f object.Fact) diff.Verdict {
 	if v, ok := d.in.Verdicts[it.Key]; ok && v.For(it.Pair, f) {
 		return v
 	}
-	v := diff.Verdict{Desired: it.Pair, Live: f.Digest, Version: f.ResourceVersion}
 	a, ok := d.answers[it.Key]
-	switch {
-	case !ok:
-		v.Problem = "the server was not asked"
-	case a.Problem != "":
-		v.Problem, v.Rejected = a.Problem, a.Rejected
-	default:
-		v.Version, v.Live = a.Live.GetResourceVersion(), judged(f, a.Live)
-		d.compare(&v, it, a)
+	if !ok {
+		a.Problem = "the server was not asked"
 	}
-	return v
+	it.Live = &f
+	return Judge(it, a, d.in.Rules)
 }
 
-// compare fills in what differs, within what the rules leave.
-func (d *draft) compare(v *diff.Verdict, it Item, a Answer) {
-	live, predicted, problems := d.in.Rules.For(it.Key).Strip(a.Live, a.Predicted)
-	if len(problems) > 0 {
-		v.Problem = problems[0].Message
-		return
+// Judge is the verdict that an answer of the server stands for.
+func Judge(it Item, a Answer, rules diff.Rules) diff.Verdict {
+	v := diff.Verdict{Desired: it.Pair, Live: it.Live.Digest, Version: it.Live.ResourceVersion}
+	if a.Problem != "" {
+		v.Problem, v.Rejected = a.Problem, a.Rejected
+		return v
 	}
+	v.Version, v.Live = a.Live.GetResourceVersion(), judged(*it.Live, a.Live)
+	live, predicted, problems := rules.For(it.Key).Strip(a.Live, a.Predicted)
 	v.Changes, v.Confirmed = diff.Judge(live, predicted, v1alpha1.FieldManagerApply)
-	if a.Earlier == nil {
-		return
+	if a.Earlier != nil {
+		left := diff.Left(it.Desired.Body, live, predicted, a.Earlier)
+		v.Changes = append(v.Changes, diff.LeftBehind(live, left, v1alpha1.FieldManagerApply)...)
+		for _, l := range left {
+			v.Left = append(v.Left, l.Elements)
+		}
 	}
-	left := diff.Left(it.Desired.Body, live, predicted, a.Earlier)
-	v.Changes = append(v.Changes, diff.LeftBehind(live, left, v1alpha1.FieldManagerApply)...)
-	for _, l := range left {
-		v.Left = append(v.Left, l.Elements)
+	// A rule that failed was followed on neither side: where nothing differs it
+	// does not matter, and where something does it may be what the rule is about.
+	if len(problems) > 0 && len(v.Changes) > 0 {
+		v.Problem = problems[0].Message
 	}
+	return v
 }
 
 // judged names the reading that an answer is about by what we own of it. It

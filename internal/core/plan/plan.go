@@ -103,6 +103,12 @@ type View struct {
 	Scopes map[schema.GroupKind]Scope
 	// Blind are the kinds whose objects are not watched, each with the reason.
 	Blind map[schema.GroupKind]string
+	// Excluded are those of the blind kinds that are left out on purpose: what
+	// is of these kinds was never applied.
+	Excluded map[schema.GroupKind]bool
+	// Schemas names the schema of each kind that a CRD defines: with another
+	// schema the server may answer differently.
+	Schemas map[schema.GroupKind]string
 	// Gaps are the API groups that discovery could not read. While one of them
 	// is among the groups of the application's objects nothing is pruned: an
 	// object may only look as if Git had dropped it.
@@ -181,14 +187,32 @@ func Ask(in Input) []Question {
 	return out
 }
 
-// pair names a manifest together with the rules that it is judged by: another
-// rule is another question.
+// pair names a manifest together with the rules and the schema that it is
+// judged by: with others it is another question.
 func pair(in Input, o object.Object) object.Digest {
-	rules := in.Rules.For(o.Key)
-	if rules.Empty() {
-		return o.Digest
+	d := o.Digest
+	if rules := in.Rules.For(o.Key); !rules.Empty() {
+		d = object.Combine(d, rules.Digest())
 	}
-	return object.Combine(o.Digest, rules.Digest())
+	if schema := in.Cluster.Schemas[o.Key.GroupKind()]; schema != "" {
+		d = object.Combine(d, object.DigestOfText(schema))
+	}
+	return d
+}
+
+// Incomplete reports whether the input has kinds that the cluster does not
+// serve, or whose objects cannot be seen: another view may give another plan.
+func Incomplete(in Input) bool {
+	if len(in.Cluster.Gaps) > 0 {
+		return true
+	}
+	for o := range in.Desired.All() {
+		gk := o.Key.GroupKind()
+		if in.Cluster.Scopes[gk] == ScopeUnknown || in.Cluster.Blind[gk] != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Compute makes the plan. Every question of Ask needs its answer; one that is

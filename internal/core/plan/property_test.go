@@ -49,7 +49,7 @@ func drawObjects(t *rapid.T, label string) []*unstructured.Unstructured {
 // drawWorld is what an earlier revision left behind.
 func drawWorld(t *rapid.T) world {
 	w := world{}
-	set, _ := plan.Desire("shop", "shop", drawObjects(t, "live"), scopes)
+	set, _ := plan.Desire(plan.Mark{App: "shop", Destination: "shop"}, drawObjects(t, "live"), scopes)
 	for o := range set.All() {
 		w[o.Key] = o.Body.DeepCopy()
 	}
@@ -91,7 +91,7 @@ func TestAppliedPlanIsEmpty(t *testing.T) {
 func TestShuffledInputChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		set, _ := plan.Desire("shop", "shop", drawObjects(t, "git"), scopes)
+		set, _ := plan.Desire(plan.Mark{App: "shop", Destination: "shop"}, drawObjects(t, "git"), scopes)
 		var git []*unstructured.Unstructured
 		for o := range set.All() {
 			git = append(git, o.Body)
@@ -141,7 +141,7 @@ func TestNothingUnmarkedIsPruned(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		foreign := world{}
-		set, _ := plan.Desire(rapid.SampledFrom([]string{"cart", ""}).Draw(t, "owner"), "theirs", drawObjects(t, "theirs"), scopes)
+		set, _ := plan.Desire(plan.Mark{App: rapid.SampledFrom([]string{"cart", ""}).Draw(t, "owner"), Destination: "theirs"}, drawObjects(t, "theirs"), scopes)
 		for o := range set.All() {
 			if _, ours := w[o.Key]; !ours {
 				foreign[o.Key], w[o.Key] = o.Body, o.Body

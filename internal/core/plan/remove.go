@@ -52,6 +52,9 @@ func Unseen(had []v1alpha1.ResourceStatus, view View) []string {
 	for _, r := range had {
 		k := object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 		why := view.Blind[k.GroupKind()]
+		if view.Excluded[k.GroupKind()] {
+			why = ""
+		}
 		if slices.Contains(view.Gaps, r.Group) {
 			why = fmt.Sprintf("the cluster does not answer for API group %q", r.Group)
 		}

@@ -49,7 +49,7 @@ func parse(t *testing.T, name string, data []byte) []*unstructured.Unstructured 
 
 // input is the plan's view of the world for an application in namespace shop.
 func (w world) input(manifests []*unstructured.Unstructured) plan.Input {
-	desired, repeated := plan.Desire("shop", "shop", manifests, scopes)
+	desired, repeated := plan.Desire(plan.Mark{App: "shop", Destination: "shop"}, manifests, scopes)
 	in := plan.Input{
 		App: plan.App{
 			Instance: "shop",

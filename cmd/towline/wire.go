@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/cluster"
+	"github.com/towline-cd/towline/internal/controller"
+	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/internal/pairs"
+	"github.com/towline-cd/towline/internal/render"
+	"github.com/towline-cd/towline/internal/script"
+	"github.com/towline-cd/towline/internal/settings"
+	"github.com/towline-cd/towline/internal/source"
+)
+
+// build makes the parts. The controller comes last and is told by the others,
+// so they get it through a variable.
+func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, error) {
+	p := &parts{namespace: o.namespace}
+	first, err := settings.Read(ctx, config, o.namespace)
+	if err != nil {
+		return nil, err
+	}
+	p.tracker = first.Tracker
+	if err := p.openHub(config); err != nil {
+		return nil, err
+	}
+	if p.settings, err = settings.New(config, o.namespace, p.settingsChanged); err != nil {
+		return nil, err
+	}
+	p.cluster, err = cluster.Open(config, cluster.Options{
+		Changed:    p.objectChanged,
+		Viewed:     p.clusterViewed,
+		Exclusions: filters(first.Exclusions),
+		Inclusions: filters(first.Inclusions),
+		Tracker:    first.Tracker,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.openData(ctx, config, o.data); err != nil {
+		return nil, err
+	}
+	p.engine = engine.New(engine.Options{
+		Namespace: o.namespace,
+		Hub:       p.hub,
+		Sources:   p.sources,
+		Renderer:  render.Directory{},
+		Clusters:  single{p.cluster},
+		Settings:  p.engineSettings,
+		Compiler:  compiler,
+		Pairs:     p.pairs,
+		Tracker:   first.Tracker,
+		Now:       time.Now,
+	})
+	p.controller = controller.New(controller.Options{
+		Reconciler: p.engine,
+		Resolver:   p.sources,
+		Poll: func() (time.Duration, time.Duration) {
+			s := p.settings.Current()
+			return s.Reconciliation, s.Jitter
+		},
+		Workers:    o.workers,
+		Auditor:    p.engine,
+		AuditEvery: o.audit,
+	})
+	return p, nil
+}
+
+func (p *parts) openHub(config *rest.Config) error {
+	client, err := hub.New(config, p.namespace)
+	if err != nil {
+		return err
+	}
+	p.hub, err = hub.NewCache(client, hub.Events{
+		Application: func(old, app *v1alpha1.Application) { p.controller.ApplicationChanged(old, app) },
+		Project:     func(apps []string) { p.wake(apps, controller.User) },
+	})
+	if err != nil {
+		return fmt.Errorf("making the hub's cache: %w", err)
+	}
+	return nil
+}
+
+// openData opens what is kept on disk, all of which may be lost at any time.
+func (p *parts) openData(ctx context.Context, config *rest.Config, dir string) error {
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("finding a folder for fetched repositories: %w; set --data", err)
+		}
+		dir = filepath.Join(cache, "towline", "data")
+	}
+	var err error
+	if p.sources, err = source.New(source.Options{Dir: filepath.Join(dir, "git")}); err != nil {
+		return err
+	}
+	scope, err := clusterScope(ctx, config)
+	if err != nil {
+		return err
+	}
+	p.pairs, err = pairs.Open(filepath.Join(dir, "pairs"), scope)
+	return err
+}
+
+// clusterScope names a cluster and the version of its API server: a confirmed
+// pair is the word of both.
+func clusterScope(ctx context.Context, config *rest.Config) (string, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("making a client: %w", err)
+	}
+	version, err := client.Discovery().ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("asking the cluster for its version: %w", err)
+	}
+	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("asking the cluster who it is: %w", err)
+	}
+	return string(ns.UID) + " " + version.GitVersion, nil
+}
+
+func (p *parts) wake(apps []string, cause controller.Cause) {
+	for _, app := range apps {
+		p.controller.Enqueue(app, cause)
+	}
+}
+
+// objectChanged wakes the applications that a live object belongs to.
+func (p *parts) objectChanged(ch cluster.Change) {
+	for _, f := range []*object.Fact{ch.Old, ch.New} {
+		if f == nil || f.App == "" {
+			continue
+		}
+		if ns, name := object.SplitInstance(p.namespace, f.App); ns == p.namespace {
+			p.controller.Enqueue(name, controller.Drift)
+		}
+	}
+}
+
+// clusterViewed wakes the applications that wait for a kind to be served or
+// to be readable.
+func (p *parts) clusterViewed() { p.wake(p.engine.Waiting(), controller.Drift) }
+
+// settingsChanged passes on what does not wait for the next look.
+func (p *parts) settingsChanged(s *settings.Settings) {
+	p.cluster.SetFilters(filters(s.Exclusions), filters(s.Inclusions))
+	if s.Tracker != p.tracker {
+		slog.Warn("the way in which objects are marked has changed; it takes effect with the next start",
+			"configMap", v1alpha1.ConfigMapSettings)
+	}
+}
+
+func filters(in []settings.Filter) []cluster.Filter {
+	if in == nil {
+		return nil
+	}
+	out := make([]cluster.Filter, len(in))
+	for i, f := range in {
+		out[i] = cluster.Filter(f)
+	}
+	return out
+}
+
+func (p *parts) engineSettings() engine.Settings {
+	s := p.settings.Current()
+	last := p.ignore.Load()
+	if last == nil || last.of != s {
+		last = &ignoreOf{of: s, ignore: ignoreRules(s)}
+		p.ignore.Store(last)
+	}
+	return engine.Settings{
+		// A look that the poller made is good until its next one.
+		MaxAge:  2 * (s.Reconciliation + s.Jitter),
+		Backoff: plan.DefaultBackoff,
+		Ignore:  last.ignore,
+	}
+}
+
+// ignoreOf are the rules of the settings that they were made from.
+type ignoreOf struct {
+	of     *settings.Settings
+	ignore *engine.Ignore
+}
+
+// ignoreRules are the rules of the config map, compiled.
+func ignoreRules(s *settings.Settings) *engine.Ignore {
+	out := &engine.Ignore{
+		Options: diff.Options{Status: diff.StatusField(s.Compare.Status), AggregatedRoles: s.Compare.IgnoreAggregatedRoles},
+	}
+	for _, r := range s.IgnoreDifferences {
+		rule := diff.Rule{Group: r.Group, Kind: r.Kind, Pointers: r.Pointers, Managers: r.Managers, Origin: r.Origin}
+		for _, text := range r.Expressions {
+			rule.Exprs = append(rule.Exprs, engine.Compile(compiler, text))
+		}
+		out.Rules = append(out.Rules, rule)
+	}
+	return out
+}
+
+// compiler compiles jq under the usual limits.
+func compiler(expr string) (diff.Expr, error) { return script.Compile(expr, script.Limits{}) }
+
+// single is the one destination of this version: the cluster that the
+// controller itself runs in.
+type single struct{ cluster engine.Cluster }
+
+// For finds the cluster of a destination.
+func (s single) For(d v1alpha1.ApplicationDestination) (engine.Cluster, string, string, error) {
+	if d.Server == v1alpha1.InClusterServer || d.Name == v1alpha1.InClusterName {
+		return s.cluster, v1alpha1.InClusterServer, v1alpha1.InClusterName, nil
+	}
+	name := d.Server
+	if name == "" {
+		name = d.Name
+	}
+	return nil, "", "", fault.Terminalf("UnknownCluster",
+		"cluster %q is not known; this version syncs to %s (%s) only", name, v1alpha1.InClusterName, v1alpha1.InClusterServer)
+}
