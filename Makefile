@@ -26,12 +26,12 @@ build: ## Build bin/towline, one static binary
 
 .PHONY: test
 test: ## Run the unit tests; needs no cluster and takes seconds
-	@packages=$$(go list ./... | grep -v '/test/e2e') && go test $(RACE) -short $$packages
+	@packages=$$(go list ./... | grep -v /test/) && go test $(RACE) -short $$packages
 
 .PHONY: e2e
 e2e: ## Run the end-to-end tests on a real control plane (its first build takes about ten minutes)
 	go run ./hack/cluster build
-	go test $(RACE) -count=1 -timeout 20m ./test/e2e/... ./hack/cluster/...
+	go test $(RACE) -count=1 -timeout 20m ./test/... ./internal/cluster/... ./hack/cluster/...
 
 .PHONY: bench
 bench: ## Measure on a real control plane: SCENARIO=name (none lists them), QUICK=1 for a small size

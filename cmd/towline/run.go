@@ -58,7 +58,8 @@ func runCommand() *cobra.Command {
 	f.StringVarP(&o.namespace, "namespace", "n", v1alpha1.DefaultNamespace, "namespace of the Applications and the settings")
 	f.StringVar(&o.data, "data", "", "folder for fetched repositories; it may be lost at any time (default: the user's cache folder)")
 	f.IntVar(&o.workers, "workers", 10, "how many applications are worked on at once")
-	f.DurationVar(&o.audit, "audit", 30*time.Second, "how often an object that is thought to be in sync is checked against the server; 0 is never")
+	f.DurationVar(&o.audit, "audit", 30*time.Second,
+		"how often an object that is thought to be in sync is checked against the server; 0 is never")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd

@@ -51,12 +51,8 @@ func (e *Engine) confirm(ctx context.Context, app string, confirmed map[object.K
 	// A plan that is being made may hold the map that stands: it is replaced,
 	// not changed.
 	next := make(map[object.Key]diff.Verdict, len(e.verdicts[app])+len(confirmed))
-	for k, v := range e.verdicts[app] {
-		next[k] = v
-	}
-	for k, v := range confirmed {
-		next[k] = v
-	}
+	maps.Copy(next, e.verdicts[app])
+	maps.Copy(next, confirmed)
 	e.verdicts[app] = next
 	e.mu.Unlock()
 	e.log(ctx, app, confirmed)

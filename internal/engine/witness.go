@@ -67,7 +67,8 @@ func (w *witness) lastSynced(ctx context.Context) (object.Set, error) {
 		return object.Set{}, fmt.Errorf("rendering what was synced last: %w", err)
 	}
 	if err != nil {
-		slog.WarnContext(ctx, "what was synced last cannot be rendered any more", "app", w.o.app.Name, "revision", last.Revision, "error", err)
+		slog.WarnContext(ctx, "what was synced last cannot be rendered any more",
+			"app", w.o.app.Name, "revision", last.Revision, "error", err)
 		return object.Set{}, nil
 	}
 	set, _ := plan.Desire(w.engine.mark(w.o), rendered.Objects, w.o.cluster.View().Scopes)

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"maps"
 	"math/rand/v2"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,9 +58,7 @@ func object(apiVersion, name string, r *rand.Rand, rest map[string]any) map[stri
 		meta["annotations"] = some(r, map[string]any{"note": pick[any](r, "x", "y"), "example.com/k": "v"})
 	}
 	out := map[string]any{"apiVersion": apiVersion, "kind": name, "metadata": meta}
-	for k, v := range rest {
-		out[k] = v
-	}
+	maps.Copy(out, rest)
 	return out
 }
 
@@ -94,9 +93,7 @@ func words2(r *rand.Rand) map[string]any {
 // some2 is what must be there and a random part of what may be.
 func some2(r *rand.Rand, must, may map[string]any) map[string]any {
 	out := some(r, may)
-	for k, v := range must {
-		out[k] = v
-	}
+	maps.Copy(out, must)
 	return out
 }
 
@@ -132,8 +129,10 @@ func kinds() []kind {
 		{gvr("apps", "v1", "deployments"), func(r *rand.Rand) map[string]any {
 			return object("apps/v1", "Deployment", r, map[string]any{"spec": some2(r, map[string]any{
 				"selector": selector, "template": template(r), "replicas": int64(0),
-			}, map[string]any{"minReadySeconds": pick[any](r, int64(0), int64(3)), "paused": pick[any](r, true, false),
-				"strategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": pick[any](r, "25%", int64(1))}}})})
+			}, map[string]any{
+				"minReadySeconds": pick[any](r, int64(0), int64(3)), "paused": pick[any](r, true, false),
+				"strategy": map[string]any{"rollingUpdate": map[string]any{"maxSurge": pick[any](r, "25%", int64(1))}},
+			})})
 		}},
 		{gvr("apps", "v1", "statefulsets"), func(r *rand.Rand) map[string]any {
 			return object("apps/v1", "StatefulSet", r, map[string]any{"spec": map[string]any{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,9 +113,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	}
 	with := func(fields map[string]any) map[string]any {
 		out := bare()
-		for k, v := range fields {
-			out[k] = v
-		}
+		maps.Copy(out, fields)
 		return out
 	}
 	annotated := func(annotations map[string]any) map[string]any {
