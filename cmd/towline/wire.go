@@ -142,10 +142,15 @@ func (p *parts) wake(apps []string, cause controller.Cause) {
 	}
 }
 
-// objectChanged wakes the applications that a live object belongs to.
+// objectChanged wakes the applications that a live object belongs to, and
+// those that desire it though it does not carry their mark.
 func (p *parts) objectChanged(ch cluster.Change) {
 	for _, f := range []*object.Fact{ch.Old, ch.New} {
-		if f == nil || f.App == "" {
+		if f == nil {
+			continue
+		}
+		p.wake(p.engine.Wanting(f.Key), controller.Drift)
+		if f.App == "" {
 			continue
 		}
 		if ns, name := object.SplitInstance(p.namespace, f.App); ns == p.namespace {

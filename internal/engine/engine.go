@@ -121,6 +121,7 @@ type Options struct {
 type Engine struct {
 	Options
 	renders *renders
+	wants   *wants
 	audits  atomic.Int64
 	wrong   atomic.Int64
 
@@ -144,6 +145,7 @@ func New(o Options) *Engine {
 	return &Engine{
 		Options:  o,
 		renders:  newRenders(64 << 20),
+		wants:    newWants(),
 		verdicts: map[string]map[object.Key]diff.Verdict{},
 		compiled: map[string]compiledRules{},
 		waiting:  map[string]struct{}{},
@@ -157,6 +159,7 @@ type Result struct {
 }
 
 func (e *Engine) forget(app string) {
+	e.wants.set(app, nil)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.verdicts, app)

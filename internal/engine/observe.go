@@ -183,6 +183,7 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	}
 	p := plan.Compute(in, answers)
 	e.keepVerdicts(ctx, o.app.Name, p)
+	e.wants.set(o.app.Name, unmarked(p, o.instance))
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil

@@ -158,6 +158,38 @@ func checkStatus(t *testing.T, app *v1alpha1.Application, revision string) {
 	}
 }
 
+const crd = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: boats.e2e.example.com, labels: {fleet: north}}
+spec:
+  group: e2e.example.com
+  names: {kind: Boat, plural: boats, singular: boat, listKind: BoatList}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+// TestCRDHeals: a CRD carries no mark, so that nothing ever prunes it; its
+// drift is seen and healed all the same.
+func TestCRDHeals(t *testing.T) {
+	f := setup(t)
+	f.must(f.git.Create("shop", map[string]string{"shop/crd.yaml": crd}))
+	revision, err := f.git.Revision("shop", "main")
+	f.must(err)
+	f.start()
+	f.application("boats", "shop", "shop", automated)
+	f.await("boats", "synced", synced(revision))
+	f.kubectl("label", "crd", "boats.e2e.example.com", "fleet=south", "--overwrite")
+	f.kubectl("wait", "crd/boats.e2e.example.com", "--for=jsonpath={.metadata.labels.fleet}=north", "--timeout=60s")
+	f.kubectl("-n", f.control, "delete", "application", "boats", "--timeout=60s")
+	if out := f.kubectl("get", "crd", "boats.e2e.example.com", "-o", "name"); out == "" {
+		t.Error("the CRD went with its application")
+	}
+}
+
 // TestUnchangedCostsNothing counts requests: a first sync makes one apply for
 // each object, and a refresh without a change asks the cluster nothing.
 func TestUnchangedCostsNothing(t *testing.T) {
@@ -250,10 +282,44 @@ func TestManualSync(t *testing.T) {
 	if out, _, code := f.towline("app", "diff", "hand"); code != 1 || !strings.Contains(out, "data.colour") || !strings.Contains(out, "red") {
 		t.Errorf("diff of the drift ended with %d and said:\n%s", code, out)
 	}
+	out, errOut, code := f.towline("app", "explain", "hand", "ConfigMap/settings")
+	for _, want := range []string{`data.colour is "red" in the cluster, and "blue" in Git.`, "It is held by ", "- /data/colour"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("explain ended with %d and does not say %q:\n%s%s", code, want, out, errOut)
+		}
+	}
+	t.Log(out)
 	if out, errOut, code := f.towline("app", "delete", "hand", "--yes", "--wait"); code != 0 {
 		t.Errorf("delete ended with %d:\n%s%s", code, out, errOut)
 	}
 	f.awaitObject(configMaps, "settings", absent)
+}
+
+// TestIgnoredFieldsAreLeftAlone: an ignored field does not count, and a sync of
+// something else does not touch it.
+func TestIgnoredFieldsAreLeftAlone(t *testing.T) {
+	f := setup(t)
+	f.must(f.git.Create("shop", map[string]string{"shop/web.yaml": web}))
+	revision, err := f.git.Revision("shop", "main")
+	f.must(err)
+	f.start()
+	f.application("ignore", "shop", "shop", `{automated: {prune: true, selfHeal: true}, syncOptions: [RespectIgnoreDifferences=true]}`)
+	f.kubectl("-n", f.control, "patch", "application", "ignore", "--type=merge", "-p",
+		`{"spec":{"ignoreDifferences":[{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]}]}}`)
+	f.await("ignore", "synced", synced(revision))
+	f.kubectl("-n", f.dest, "scale", "deployment", "web", "--replicas=4")
+	next, err := f.git.Commit("shop", "main", "a new image", map[string]*string{"shop/web.yaml": new(strings.Replace(web, "web:1", "web:2", 1))})
+	f.must(err)
+	f.refresh("ignore")
+	f.await("ignore", "synced at the new commit", synced(next))
+	u := f.object(deployments, "web")
+	if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas"); n != 4 {
+		t.Errorf("the ignored replicas became %d", n)
+	}
+	containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+	if image := containers[0].(map[string]any)["image"]; image != "example.com/web:2" {
+		t.Errorf("the image is %v", image)
+	}
 }
 
 // TestPoll finds a commit that nobody told it of.
