@@ -92,12 +92,13 @@ func (e *Engine) autoSync(o *observation) plan.Decision {
 
 func lastAttempt(o *observation) *plan.Attempt {
 	s := o.app.Status.OperationState
-	if s == nil || s.SyncResult == nil || s.FinishedAt == nil || s.Operation.Sync == nil {
+	// A dry run was no attempt.
+	if s == nil || s.SyncResult == nil || s.FinishedAt == nil || s.Operation.Sync == nil || s.Operation.Sync.DryRun {
 		return nil
 	}
 	return &plan.Attempt{
 		Same:      s.SyncResult.Revision == o.revision && sameSource(s.SyncResult.Source, o.source),
-		Succeeded: s.Phase == v1alpha1.OperationSucceeded && !s.Operation.Sync.DryRun,
+		Succeeded: s.Phase == v1alpha1.OperationSucceeded,
 		Finished:  s.FinishedAt.Time,
 		Heals:     int(s.Operation.Sync.AutoHealAttemptsCount),
 		Message:   s.Message,
