@@ -190,7 +190,8 @@ func (c *Cluster) project() {
 		excluded[gk] = true
 	}
 	c.view.Store(&plan.View{
-		Scopes: scopes, Blind: blind, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
+		Version: c.view.Load().Version + 1,
+		Scopes:  scopes, Blind: blind, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
 	})
 	c.mu.Unlock()
 	c.viewed()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -34,12 +36,22 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 	if skip, err := strconv.ParseBool(app.Annotations[v1alpha1.AnnotationSkipReconcile]); err == nil && skip {
 		return Result{}, nil
 	}
-	start := e.Now()
-	refresh := app.Annotations[v1alpha1.AnnotationRefresh]
 	if op := operationOf(app); op != nil {
 		return e.sync(ctx, app, op)
 	}
-	o := e.observe(ctx, app, look{asked: refresh != "", hard: refresh == string(v1alpha1.RefreshTypeHard)})
+	return e.refresh(ctx, app)
+}
+
+// refresh looks at an application and tells what it sees, or begins the sync
+// that follows from it.
+func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result, error) {
+	start, name := e.Now(), app.Name
+	asked := app.Annotations[v1alpha1.AnnotationRefresh]
+	print, known := e.fingerprint(ctx, app)
+	if known && asked == "" && e.quiet.same(name, print) {
+		return Result{}, nil
+	}
+	o := e.observe(ctx, app, look{asked: asked != "", hard: asked == string(v1alpha1.RefreshTypeHard)})
 	if interrupted(ctx) {
 		return Result{}, nil
 	}
@@ -48,9 +60,14 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 	if decision.Sync {
 		return e.begin(ctx, o, automatic(app, o, decision))
 	}
-	_, err = e.report(ctx, o, app.Status.OperationState)
+	written, err := e.report(ctx, o, app.Status.OperationState)
 	slog.DebugContext(ctx, "refreshed", "app", name, "revision", o.revision, "reason", decision.Reason, "took", e.Now().Sub(start))
-	return Result{After: decision.After}, errors.Join(err, retriable(o.err))
+	err = errors.Join(err, retriable(o.err))
+	e.quiet.keep(name, print, known && err == nil && decision.After == 0 && o.err == nil && written == app && o.settled())
+	if o.plan != nil && !o.settled() && decision.After == 0 {
+		return Result{After: askAgain}, err
+	}
+	return Result{After: decision.After}, err
 }
 
 // retriable is the error that the queue should try again for; one that waits
@@ -124,11 +141,26 @@ func automatic(app *v1alpha1.Application, o *observation, d plan.Decision) *v1al
 	return op
 }
 
+// settled says that every object was judged: nothing is left to ask again.
+func (o *observation) settled() bool {
+	return o.plan != nil && !slices.ContainsFunc(o.plan.Items, func(it plan.Item) bool {
+		return it.Sync == plan.Unknown && it.Action == plan.Update
+	})
+}
+
+// askAgain is how soon an object that the server gave no answer about is asked
+// about again, if nothing happens meanwhile.
+const askAgain = 30 * time.Second
+
 // report writes the status that follows from a look, if it differs from the
 // one that stands.
 func (e *Engine) report(ctx context.Context, o *observation, op *v1alpha1.OperationState) (*v1alpha1.Application, error) {
+	st := e.status(o, op)
+	if o.app.Annotations[v1alpha1.AnnotationRefresh] == "" && equality.Semantic.DeepEqual(st, o.app.Status) {
+		return o.app, nil
+	}
 	next := o.app.DeepCopy()
-	next.Status = e.status(o, op)
+	next.Status = st
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
 	return e.write(ctx, o.app, next)
 }

@@ -42,6 +42,13 @@ func (w *wants) set(app string, keys []object.Key) {
 	}
 }
 
+// of are the objects that an application desires and does not have its mark on.
+func (w *wants) of(app string) []object.Key {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.byApp[app]
+}
+
 // unmarked are the desired objects of a plan that do not carry the mark.
 func unmarked(p plan.Plan, instance string) []object.Key {
 	var out []object.Key

@@ -98,6 +98,8 @@ type Input struct {
 
 // View is what a cluster serves, as far as it told.
 type View struct {
+	// Version moves with every change of the view.
+	Version uint64
 	// Scopes tells where objects of a kind live. A kind that the cluster does
 	// not serve is missing.
 	Scopes map[schema.GroupKind]Scope
