@@ -46,6 +46,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	p.cluster, err = cluster.Open(config, cluster.Options{
 		Changed:    p.objectChanged,
 		Viewed:     p.clusterViewed,
+		Doubted:    func(k object.Key) bool { return p.engine.Doubted(k) },
 		Exclusions: filters(first.Exclusions),
 		Inclusions: filters(first.Inclusions),
 		Tracker:    first.Tracker,

@@ -29,6 +29,9 @@ type Options struct {
 	// Viewed is called when View may say something else than before: a kind
 	// came, went, broke or recovered. It must not block.
 	Viewed func()
+	// Doubted says of an object that any change of it matters, whatever we own
+	// of it. It must be quick.
+	Doubted func(object.Key) bool
 	// Exclusions and Inclusions are resource.exclusions and
 	// resource.inclusions. Exclusions that are nil are the default ones.
 	Exclusions, Inclusions []Filter
@@ -100,6 +103,9 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 	c.view.Store(&plan.View{})
 	c.index = newIndex(o.Changed)
 	c.index.served = c.Rediscover
+	if o.Doubted != nil {
+		c.index.doubted = o.Doubted
+	}
 	return c, nil
 }
 

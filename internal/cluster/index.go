@@ -23,6 +23,8 @@ type index struct {
 	notify func(Change)
 	// served is called when the kinds that the cluster serves may have changed.
 	served func()
+	// doubted says of an object that any change of it matters.
+	doubted func(object.Key) bool
 
 	mu      sync.RWMutex
 	kinds   map[schema.GroupKind]*shelf
@@ -53,6 +55,7 @@ func newIndex(notify func(Change)) *index {
 	return &index{
 		notify:  notify,
 		served:  func() {},
+		doubted: func(object.Key) bool { return false },
 		kinds:   map[schema.GroupKind]*shelf{},
 		byApp:   map[string]*group{},
 		byOwner: map[string]*group{},
@@ -212,7 +215,7 @@ func (ix *index) tell(changes []Change) {
 		if serves(c) {
 			ix.served()
 		}
-		if c.New == nil || matters(c.Old, c.New) {
+		if c.New == nil || matters(c.Old, c.New, ix.doubted) {
 			ix.notify(c)
 		}
 	}
@@ -284,7 +287,7 @@ func same(old, f *object.Fact) bool {
 
 // matters tells a change that could move a verdict, a health or a plan from
 // churn: a new resourceVersion alone is no news.
-func matters(old, f *object.Fact) bool {
+func matters(old, f *object.Fact, doubted func(object.Key) bool) bool {
 	if old == nil || old.UID != f.UID || old.Digest != f.Digest || old.App != f.App ||
 		old.Deleting != f.Deleting || old.Health != f.Health || old.Owned != f.Owned {
 		return true
@@ -293,8 +296,9 @@ func matters(old, f *object.Fact) bool {
 	if old.Extra != f.Extra || old.Quiet != f.Quiet || old.Options != f.Options || !slices.Equal(old.Images, f.Images) {
 		return true
 	}
-	// Where the gate is off, any change of an application's object may be one.
-	return f.App != "" && f.Digest.IsZero() && old.ResourceVersion != f.ResourceVersion
+	// Where the gate is off, or the verdict does not stand by it, any change of
+	// an application's object may be one.
+	return f.App != "" && old.ResourceVersion != f.ResourceVersion && (f.Digest.IsZero() || doubted(f.Key))
 }
 
 // serves says whether a change may move what the cluster serves.

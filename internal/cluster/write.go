@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,7 +144,13 @@ func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynam
 // The caller knows which object it is about, and says so once.
 func classify(err error) error {
 	switch {
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+	case strings.Contains(err.Error(), "admission webhook"):
+		// A webhook's no, or its refusal to be asked, is about this request; what
+		// the server would make of the object is not known.
+		return fault.Terminalf("Webhook", "%w", err)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err),
+		// The server answers 500 to a manifest that does not fit the schema.
+		strings.Contains(err.Error(), "failed to create typed patch object"):
 		return fault.Terminalf("Rejected", "%w", err)
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fault.Terminalf("Forbidden", "%w", err)

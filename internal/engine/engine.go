@@ -122,6 +122,7 @@ type Engine struct {
 	Options
 	renders *renders
 	wants   *wants
+	doubts  *wants
 	quiet   *quiet
 	audits  atomic.Int64
 	wrong   atomic.Int64
@@ -147,6 +148,7 @@ func New(o Options) *Engine {
 		Options:  o,
 		renders:  newRenders(64 << 20),
 		wants:    newWants(),
+		doubts:   newWants(),
 		quiet:    newQuiet(),
 		verdicts: map[string]map[object.Key]diff.Verdict{},
 		compiled: map[string]compiledRules{},
@@ -162,6 +164,7 @@ type Result struct {
 
 func (e *Engine) forget(app string) {
 	e.wants.set(app, nil)
+	e.doubts.set(app, nil)
 	e.quiet.keep(app, 0, false)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -184,6 +184,7 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	p := plan.Compute(in, answers)
 	e.keepVerdicts(ctx, o.app.Name, p)
 	e.wants.set(o.app.Name, unmarked(p, o.instance))
+	e.doubts.set(o.app.Name, unconfirmed(p))
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil
@@ -329,12 +330,12 @@ func answer(ctx context.Context, s Server, q plan.Question, w *witness) plan.Ans
 			predicted, err = s.DryRun(ctx, body)
 		}
 	}
-	if err != nil {
-		return plan.Answer{Problem: err.Error(), Rejected: fault.ReasonOf(err) == "Rejected"}
-	}
-	earlier, err := w.manifest(ctx, q.Object.Key, live)
-	if err != nil {
-		return plan.Answer{Problem: err.Error()}
+	earlier, problem := w.manifest(ctx, q.Object.Key, live)
+	switch {
+	case err != nil:
+		return plan.Answer{Live: live, Earlier: earlier, Problem: err.Error(), Rejected: fault.ReasonOf(err) == "Rejected"}
+	case problem != nil:
+		return plan.Answer{Problem: problem.Error()}
 	}
 	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier}
 }

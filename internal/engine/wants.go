@@ -60,6 +60,26 @@ func unmarked(p plan.Plan, instance string) []object.Key {
 	return out
 }
 
+// unconfirmed are the objects of a plan whose verdict holds for one version of
+// them only: a change of theirs may matter though what we own is the same.
+func unconfirmed(p plan.Plan) []object.Key {
+	var out []object.Key
+	for _, it := range p.Items {
+		if !it.Prunable && it.Live != nil && !it.Verdict.Confirmed {
+			out = append(out, it.Key)
+		}
+	}
+	return out
+}
+
+// Doubted reports whether any change of an object matters, since its verdict
+// holds for one version only.
+func (e *Engine) Doubted(k object.Key) bool {
+	e.doubts.mu.RLock()
+	defer e.doubts.mu.RUnlock()
+	return len(e.doubts.byKey[k]) > 0
+}
+
 // Wanting are the applications that desire an object which does not carry
 // their mark.
 func (e *Engine) Wanting(k object.Key) []string {

@@ -40,6 +40,8 @@ type Store struct {
 	mu    sync.Mutex
 	file  *os.File
 	lines int
+	// total is the number of pairs in apps.
+	total int
 	apps  map[string]map[object.Key]diff.Pair
 }
 
@@ -140,7 +142,7 @@ func (s *Store) Keep(app string, pairs []diff.Pair) error {
 			return err
 		}
 	}
-	if s.lines > 1000 && s.lines > 3*s.count() {
+	if s.lines > 1000 && s.lines > 3*s.total {
 		return s.compactLocked()
 	}
 	return nil
@@ -150,6 +152,7 @@ func (s *Store) Keep(app string, pairs []diff.Pair) error {
 func (s *Store) Drop(app string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.total -= len(s.apps[app])
 	delete(s.apps, app)
 }
 
@@ -169,15 +172,9 @@ func (s *Store) put(app string, p diff.Pair) {
 	if s.apps[app] == nil {
 		s.apps[app] = map[object.Key]diff.Pair{}
 	}
+	before := len(s.apps[app])
 	s.apps[app][p.Key] = p
-}
-
-func (s *Store) count() int {
-	n := 0
-	for _, pairs := range s.apps {
-		n += len(pairs)
-	}
-	return n
+	s.total += len(s.apps[app]) - before
 }
 
 func (s *Store) write(app string, p diff.Pair) error {

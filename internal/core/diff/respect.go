@@ -71,7 +71,7 @@ func (w respect) lists(desired, kept, live []any, way []string) []any {
 		next := way
 		if name, ok := nameOf(desired[i]); ok {
 			l = named(live, name)
-			next = append(slices.Clip(way), nameElement(name))
+			next = append(slices.Clip(way), itemID{keys: []string{"name"}}.element(desired[i]))
 		} else if i < len(live) {
 			l = live[i]
 		}

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/internal/core/field"
+	"github.com/towline-cd/towline/internal/core/object"
 )
 
 // lastApplied is where client-side apply keeps what it applied.
@@ -24,6 +24,7 @@ func LastApplied(live *unstructured.Unstructured) *unstructured.Unstructured {
 	if u.UnmarshalJSON([]byte(raw)) != nil {
 		return nil
 	}
+	object.EncodeStringData(u)
 	return u
 }
 
@@ -128,43 +129,30 @@ func (w *witness) dropped(earlier, live any, way []string) {
 	w.out = append(w.out, field.Difference{Elements: way, Path: field.Display(way), Live: live})
 }
 
-// lists compares lists whose items have names. Lists of another make are
-// replaced as a whole by an apply, or keyed in a way that only the server
-// knows; it says so itself.
+// lists compares lists item by item, where it is known what tells the items
+// apart. Other lists are replaced as a whole by an apply; the server says so
+// itself.
 func (w *witness) lists(earlier, desired, live []any, way []string) {
+	id := w.identity(earlier, way)
 	for _, item := range earlier {
-		name, ok := nameOf(item)
+		element, l, ok := id.find(item, live)
 		if !ok {
-			return
-		}
-		next := append(slices.Clip(way), nameElement(name))
-		l := named(live, name)
-		if l == nil {
 			continue
 		}
-		d := named(desired, name)
-		if d == nil {
-			if contains(l, item) && !w.controlled(next) {
-				w.out = append(w.out, field.Difference{Elements: next, Path: field.Display(next), Live: l})
-			}
+		next := append(slices.Clip(way), element)
+		_, d, wanted := id.find(item, desired)
+		if wanted {
+			w.values(item, d, l, next)
 			continue
 		}
-		w.values(item, d, l, next)
+		if contains(l, item) && !w.controlled(next) {
+			w.out = append(w.out, field.Difference{Elements: next, Path: field.Display(next), Live: l})
+		}
 	}
 }
 
 func (w *witness) controlled(way []string) bool {
 	return slices.ContainsFunc(field.Owners(w.live, way), func(e field.Entry) bool { return e.Subresource != "" })
-}
-
-// nameElement is the way to a list item by its name.
-func nameElement(name string) string {
-	raw, err := json.Marshal(map[string]string{"name": name})
-	if err != nil {
-		// A string always encodes.
-		return ""
-	}
-	return "k:" + string(raw)
 }
 
 func nameOf(item any) (string, bool) {

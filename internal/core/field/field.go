@@ -98,6 +98,18 @@ func at(element string, value any) (child any, index int, ok bool) {
 	return nil, 0, false
 }
 
+// readable reports whether an element is one that is known here.
+func readable(element string) bool {
+	kind, rest, _ := strings.Cut(element, ":")
+	switch kind {
+	case "f":
+		return true
+	case "k", "v", "i":
+		return json.Valid([]byte(rest))
+	}
+	return false
+}
+
 // Find is the value at the end of a way.
 func Find(body any, way []string) (any, bool) {
 	for _, e := range way {

@@ -64,7 +64,7 @@ status: {ready: true}
 func TestHash(t *testing.T) {
 	sum := func(text string) string {
 		h := sha256.New()
-		if !field.Hash(h, parse(t, owned), parse(t, text)) {
+		if !field.Hash(h, parse(t, owned), parse(t, text), false) {
 			return "off"
 		}
 		return hex.EncodeToString(h.Sum(nil))
@@ -112,6 +112,25 @@ func TestHash(t *testing.T) {
 				t.Errorf("the hash is %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestHashOfWhatIsNotKept: the server does not keep an empty map that somebody
+// owns; in the same version its absence is a fact like another.
+func TestHashOfWhatIsNotKept(t *testing.T) {
+	set := parse(t, head+"f:spec: {f:labels: {}, f:kept: {}}")
+	sum := func(text string, sameVersion bool) (string, bool) {
+		h := sha256.New()
+		ok := field.Hash(h, set, parse(t, text), sameVersion)
+		return hex.EncodeToString(h.Sum(nil)), ok
+	}
+	absent, ok := sum(head+"spec: {kept: 1}", true)
+	present, ok2 := sum(head+"spec: {kept: 1, labels: {a: b}}", true)
+	if !ok || !ok2 || absent == present {
+		t.Errorf("absent %q (%t), present %q (%t)", absent, ok, present, ok2)
+	}
+	if _, ok := sum(head+"spec: {kept: 1}", false); ok {
+		t.Error("the gate is on for another version")
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 )
 
 // Hash feeds to h which fields are in the set, their values in the body, and
-// the order of the list items among them. It reports false when one of them
-// is not in the body: the set is then about another body than this one, and
-// the hash says nothing.
-func Hash(h hash.Hash, set Set, body any) bool {
+// the order of the list items among them. A field that is not in the body is
+// fed as such if sameVersion says that set and body are of one version of the
+// kind: the server does not keep an empty map that somebody owns. Otherwise
+// Hash reports false: the set is about another body than this one, and the
+// hash says nothing.
+func Hash(h hash.Hash, set Set, body any, sameVersion bool) bool {
 	type found struct {
 		element string
 		value   any
@@ -22,8 +24,12 @@ func Hash(h hash.Hash, set Set, body any) bool {
 	items := make([]found, 0, len(set))
 	for _, e := range children(set) {
 		v, i, ok := at(e, body)
-		if !ok {
+		if !ok && (!sameVersion || !readable(e)) {
 			return false
+		}
+		if !ok {
+			HashValue(h, "absent "+e)
+			continue
 		}
 		items = append(items, found{e, v, i})
 	}
@@ -40,7 +46,7 @@ func Hash(h hash.Hash, set Set, body any) bool {
 			continue
 		}
 		_, _ = h.Write([]byte{'('})
-		if !Hash(h, sub, it.value) {
+		if !Hash(h, sub, it.value, sameVersion) {
 			return false
 		}
 		_, _ = h.Write([]byte{')'})

@@ -47,8 +47,8 @@ func Combine(a, b Digest) Digest {
 // with the same digest get the same answer from a dry-run of the same manifest
 // that was confirmed for the first. Status churn and what others own do not
 // move it. It is zero, and the gate is off, where the manager owns nothing, or
-// where a field that it owns is not in this body: the entry is then about
-// another version of the kind.
+// where its entry is about another version of the kind and does not fit this
+// body.
 func LiveDigest(u *unstructured.Unstructured, manager string) Digest {
 	entries := field.Applied(u, manager)
 	if len(entries) == 0 {
@@ -57,7 +57,7 @@ func LiveDigest(u *unstructured.Unstructured, manager string) Digest {
 	h := sha256.New()
 	for _, e := range entries {
 		field.HashValue(h, e.APIVersion)
-		if !field.Hash(h, e.Fields, u.Object) {
+		if !field.Hash(h, e.Fields, u.Object, e.APIVersion == u.GetAPIVersion()) {
 			return Digest{}
 		}
 	}

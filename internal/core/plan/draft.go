@@ -9,6 +9,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/field"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/policy"
@@ -98,17 +99,18 @@ func Judge(it Item, a Answer, rules diff.Rules) diff.Verdict {
 	v := diff.Verdict{Desired: it.Pair, Live: it.Live.Digest, Version: it.Live.ResourceVersion}
 	if a.Problem != "" {
 		v.Problem, v.Rejected = a.Problem, a.Rejected
+		if a.Rejected && a.Earlier != nil {
+			// What the server refuses may be the new beside the old that was left
+			// behind; a sync takes the old over first.
+			leave(&v, a.Live, diff.Standing(it.Desired.Body, a.Live, a.Earlier))
+		}
 		return v
 	}
 	v.Version, v.Live = a.Live.GetResourceVersion(), judged(*it.Live, a.Live)
 	live, predicted, problems := rules.For(it.Key).Strip(a.Live, a.Predicted)
 	v.Changes, v.Confirmed = diff.Judge(live, predicted, v1alpha1.FieldManagerApply)
 	if a.Earlier != nil {
-		left := diff.Left(it.Desired.Body, live, predicted, a.Earlier)
-		v.Changes = append(v.Changes, diff.LeftBehind(live, left, v1alpha1.FieldManagerApply)...)
-		for _, l := range left {
-			v.Left = append(v.Left, l.Elements)
-		}
+		leave(&v, live, diff.Left(it.Desired.Body, live, predicted, a.Earlier))
 	}
 	// A rule that failed was followed on neither side: where nothing differs it
 	// does not matter, and where something does it may be what the rule is about.
@@ -116,6 +118,14 @@ func Judge(it Item, a Answer, rules diff.Rules) diff.Verdict {
 		v.Problem = problems[0].Message
 	}
 	return v
+}
+
+// leave adds what an earlier manifest left behind.
+func leave(v *diff.Verdict, live *unstructured.Unstructured, left []field.Difference) {
+	v.Changes = append(v.Changes, diff.LeftBehind(live, left, v1alpha1.FieldManagerApply)...)
+	for _, l := range left {
+		v.Left = append(v.Left, l.Elements)
+	}
 }
 
 // judged names the reading that an answer is about by what we own of it. It

@@ -1,0 +1,5 @@
+//go:build !race
+
+package truth_test
+
+const raceEnabled = false

@@ -1,0 +1,6 @@
+package truth_test
+
+import "syscall"
+
+// dieWithParent ends towline when the test process is killed.
+func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
