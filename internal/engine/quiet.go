@@ -23,20 +23,20 @@ func newQuiet() *quiet {
 	return &quiet{seed: maphash.MakeSeed(), last: map[string]uint64{}}
 }
 
-func (q *quiet) same(app string, print uint64) bool {
+func (q *quiet) same(app string, mark uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	last, ok := q.last[app]
-	return ok && last == print
+	return ok && last == mark
 }
 
 // keep remembers a look that was quiet, or forgets the one before.
-func (q *quiet) keep(app string, print uint64, was bool) {
+func (q *quiet) keep(app string, mark uint64, was bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.last, app)
 	if was {
-		q.last[app] = print
+		q.last[app] = mark
 	}
 }
 
@@ -44,7 +44,7 @@ func (q *quiet) keep(app string, print uint64, was bool) {
 // application, its project, the settings, the commit, what the cluster serves,
 // and the facts of the objects that it has or wants. ok is false where one of
 // them cannot be had without a proper look.
-func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (print uint64, ok bool) {
+func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (mark uint64, ok bool) {
 	sources := app.Sources()
 	if len(sources) != 1 {
 		return 0, false

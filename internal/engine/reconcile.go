@@ -47,8 +47,8 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result, error) {
 	start, name := e.Now(), app.Name
 	asked := app.Annotations[v1alpha1.AnnotationRefresh]
-	print, known := e.fingerprint(ctx, app)
-	if known && asked == "" && e.quiet.same(name, print) {
+	mark, known := e.fingerprint(ctx, app)
+	if known && asked == "" && e.quiet.same(name, mark) {
 		return Result{}, nil
 	}
 	o := e.observe(ctx, app, look{asked: asked != "", hard: asked == string(v1alpha1.RefreshTypeHard)})
@@ -63,7 +63,7 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 	written, err := e.report(ctx, o, app.Status.OperationState)
 	slog.DebugContext(ctx, "refreshed", "app", name, "revision", o.revision, "reason", decision.Reason, "took", e.Now().Sub(start))
 	err = errors.Join(err, retriable(o.err))
-	e.quiet.keep(name, print, known && err == nil && decision.After == 0 && o.err == nil && written == app && o.settled())
+	e.quiet.keep(name, mark, known && err == nil && decision.After == 0 && o.err == nil && written == app && o.settled())
 	if o.plan != nil && !o.settled() && decision.After == 0 {
 		return Result{After: askAgain}, err
 	}

@@ -93,7 +93,7 @@ func (s *stage) start(t *testing.T) {
 	t.Helper()
 	kubeconfig, err := s.plane.KubeconfigFor(user, "system:masters")
 	check(t, err)
-	process := exec.CommandContext(context.Background(), *program, "run",
+	process := exec.CommandContext(context.WithoutCancel(t.Context()), *program, "run",
 		"--kubeconfig", kubeconfig, "--namespace", control, "--data", t.TempDir(), "--log-level", "debug")
 	process.Stderr = s.log
 	process.SysProcAttr = dieWithParent()

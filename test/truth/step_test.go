@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -67,9 +68,7 @@ func (p *play) set() {
 		"destination": map[string]any{"server": v1alpha1.InClusterServer, "namespace": p.situation.name},
 		"source":      map[string]any{"repoURL": p.git.URL(p.situation.name), "path": ".", "targetRevision": "main"},
 	}
-	for k, v := range p.spec {
-		spec[k] = v
-	}
+	maps.Copy(spec, p.spec)
 	app := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.Group + "/" + v1alpha1.Version, "kind": "Application",
 		"metadata": map[string]any{"name": p.situation.name, "namespace": control},

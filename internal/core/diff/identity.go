@@ -55,8 +55,13 @@ func identityIn(set field.Set, way []string) (itemID, bool) {
 // usual are the identities of the lists in built-in kinds, the most telling
 // first.
 var usual = [][]string{
-	{"containerPort", "protocol"}, {"port", "protocol"}, {"mountPath"}, {"devicePath"}, {"topologyKey", "whenUnsatisfiable"},
-	{"name"}, {"ip"},
+	{"containerPort", "protocol"},
+	{"port", "protocol"},
+	{"mountPath"},
+	{"devicePath"},
+	{"topologyKey", "whenUnsatisfiable"},
+	{"name"},
+	{"ip"},
 }
 
 func usualIdentity(items []any) itemID {
