@@ -31,7 +31,9 @@ test: ## Run the unit tests; needs no cluster and takes seconds
 .PHONY: e2e
 e2e: ## Run the end-to-end tests on a real control plane (its first build takes about ten minutes)
 	go run ./hack/cluster build
-	go test $(RACE) -p 1 -count=1 -timeout 20m ./test/... ./internal/cluster/... ./hack/cluster/...
+	go test $(RACE) -p 1 -count=1 -timeout 20m ./test/e2e/... ./test/gate/... ./internal/cluster/... ./hack/cluster/...
+	@# Some 500 runs of the command line: the race detector would only make them slow.
+	go test -count=1 -timeout 20m ./test/truth/...
 
 .PHONY: bench
 bench: ## Measure on a real control plane: SCENARIO=name (none lists them), QUICK=1 for a small size
