@@ -6,7 +6,7 @@
 //
 // # Who wakes the engine
 //
-//   - controller: watches and queues that turn events into calls of the engine, and the leadership they need.
+//   - controller: queues and polling that turn events into calls of the engine.
 //   - cli: the commands, one file each, that show or ask for what the engine does.
 //
 // # Use cases
@@ -17,7 +17,7 @@
 //
 // Each satisfies small interfaces that the engine declares, and knows neither the engine nor another part.
 //
-//   - source: Git, Helm repositories and OCI turned into an immutable snapshot named by its content.
+//   - source: Git turned into an immutable tree named by its content.
 //   - render: a snapshot and parameters turned into manifests.
 //   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
 //   - settings: the config maps and secrets of the installation turned into one immutable value.
@@ -33,11 +33,11 @@
 //   - core/object: the identity of an object, ordered sets of them, tracking, digests and the redaction of secrets.
 //   - core/finding: what a user should know about their own manifests, as data and not as an error.
 //   - core/fault: the classes of errors: try again, wait for something, or give up until a person acts.
-//   - core/manifest: YAML and JSON text turned into objects, and back.
+//   - core/manifest: YAML and JSON text turned into objects.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/field: what managedFields say: which fields a manager owns, where they are, and who else owns them.
 //   - core/health: an object turned into its health, by kind and by the conventions for conditions.
-//   - core/policy: what a project allows, and whether a sync window is open at a given time.
+//   - core/policy: what a project allows.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
 //   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
 //   - core/status: a plan and its progress turned into the status that people and scripts read.
