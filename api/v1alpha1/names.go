@@ -90,6 +90,19 @@ const (
 	HelmResourcePolicyKeep         = "keep"
 )
 
+// Annotations of our own.
+const (
+	AnnotationRun            = "towline.io/run"             // on hook objects: which run of a sync made them
+	AnnotationHoldUntil      = "towline.io/hold-until"      // on Applications: nothing is synced by itself before then
+	AnnotationHoldReason     = "towline.io/hold-reason"     // on Applications: why
+	AnnotationRejected       = "towline.io/rejected"        // on Applications: the revision that a rollback left
+)
+
+// Variables of the environment.
+const (
+	EnvSyncWaveDelay = "ARGOCD_SYNC_WAVE_DELAY" // seconds between waves
+)
+
 // Compare options, in AnnotationCompareOptions.
 const (
 	CompareOptionServerSideDiff         = "ServerSideDiff"
@@ -198,6 +211,7 @@ const (
 // Keys of argocd-cm that are ours.
 const (
 	KeyProfile     = "towline.profile"
+	KeyPruneSettle = "towline.prune.settle" // how old a sync must be before a deletion that looks like a mistake
 	ProfileArgoCD  = "argocd"
 	ProfileTowline = "towline"
 )

@@ -77,6 +77,8 @@ type parts struct {
 	pairs      *pairs.Store
 	controller *controller.Controller
 	ignore     atomic.Pointer[ignoreOf]
+	// waveDelay is the pause between waves that the environment asks for.
+	waveDelay time.Duration
 }
 
 func (o runOptions) run(ctx context.Context) error {

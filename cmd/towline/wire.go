@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,9 @@ import (
 // so they get it through a variable.
 func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, error) {
 	p := &parts{namespace: o.namespace}
+	if n, err := strconv.Atoi(os.Getenv(v1alpha1.EnvSyncWaveDelay)); err == nil && n > 0 {
+		p.waveDelay = time.Duration(n) * time.Second
+	}
 	first, err := settings.Read(ctx, config, o.namespace)
 	if err != nil {
 		return nil, err
@@ -194,8 +198,14 @@ func (p *parts) engineSettings() engine.Settings {
 	return engine.Settings{
 		// A look that the poller made is good until its next one.
 		MaxAge:  2 * (s.Reconciliation + s.Jitter),
-		Backoff: plan.DefaultBackoff,
+		Backoff: plan.Backoff{First: s.Sync.HealFirst, Factor: s.Sync.HealFactor, Cap: s.Sync.HealCap},
 		Ignore:  last.ignore,
+		Gate:    plan.Gate{ByLetter: s.Sync.ByLetter},
+		Settle:  s.Sync.Settle,
+		// The pause is also known by a variable, and an installation may have
+		// either.
+		WaveDelay:   max(s.Sync.WaveDelay, p.waveDelay),
+		SyncTimeout: s.Sync.Timeout,
 	}
 }
 

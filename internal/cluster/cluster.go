@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/towline-cd/towline/internal/core/object"
@@ -45,6 +46,7 @@ type Cluster struct {
 	server    string
 	discovery discovery.DiscoveryInterface
 	dynamic   dynamic.Interface
+	pods      corev1.PodsGetter
 	index     *index
 	names     *names
 	tracker   object.Tracker
@@ -84,6 +86,10 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
+	pods, err := corev1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for logs: %w", err)
+	}
 	if o.Changed == nil {
 		o.Changed = func(Change) {}
 	}
@@ -91,7 +97,7 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 		o.Viewed = func() {}
 	}
 	c := &Cluster{
-		server: config.Host, discovery: d, dynamic: dyn,
+		server: config.Host, discovery: d, dynamic: dyn, pods: pods,
 		names:      newNames(),
 		tracker:    o.Tracker,
 		viewed:     o.Viewed,

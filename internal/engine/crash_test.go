@@ -72,7 +72,7 @@ data: {a: "1"}
 ---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: goes}
+metadata: {name: goes, annotations: {argocd.argoproj.io/sync-wave: "1"}}
 data: {a: "1"}
 `
 

@@ -63,10 +63,23 @@ type Server interface {
 	TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error
 }
 
+// Runner is what hooks need of a cluster.
+type Runner interface {
+	// Release takes the hook finalizer off an object.
+	Release(ctx context.Context, f object.Fact) error
+	// Tail is the end of what the pods of an object wrote; empty if it cannot
+	// be had.
+	Tail(ctx context.Context, f object.Fact) string
+	// Creatable asks whether the server would take the manifest for a new
+	// object.
+	Creatable(ctx context.Context, body *unstructured.Unstructured) error
+}
+
 // Cluster is a destination.
 type Cluster interface {
 	Live
 	Server
+	Runner
 }
 
 // Clusters finds the cluster of a destination, and that cluster's server and
@@ -92,6 +105,15 @@ type Settings struct {
 	// Ignore are the rules for every application. The pointer moves when they
 	// change, and only then; nil means the defaults.
 	Ignore *Ignore
+	// Gate is what a wave waits for.
+	Gate plan.Gate
+	// Settle is how old a sync must be before a deletion that looks like a
+	// mistake.
+	Settle time.Duration
+	// WaveDelay is a pause between waves, where somebody asks for one.
+	WaveDelay time.Duration
+	// SyncTimeout ends a sync that takes longer; zero means never.
+	SyncTimeout time.Duration
 }
 
 // Ignore says which differences do not count anywhere.
@@ -124,6 +146,7 @@ type Engine struct {
 	wants   *wants
 	doubts  *wants
 	quiet   *quiet
+	written *writes
 	audits  atomic.Int64
 	wrong   atomic.Int64
 
@@ -150,6 +173,7 @@ func New(o Options) *Engine {
 		wants:    newWants(),
 		doubts:   newWants(),
 		quiet:    newQuiet(),
+		written:  newWrites(),
 		verdicts: map[string]map[object.Key]diff.Verdict{},
 		compiled: map[string]compiledRules{},
 		waiting:  map[string]struct{}{},
@@ -166,6 +190,7 @@ func (e *Engine) forget(app string) {
 	e.wants.set(app, nil)
 	e.doubts.set(app, nil)
 	e.quiet.keep(app, 0, false)
+	e.written.forget(app)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.verdicts, app)

@@ -33,6 +33,7 @@ type observation struct {
 	server, clusterName string
 
 	rules    diff.Rules
+	options  plan.Options
 	plan     *plan.Plan
 	findings []finding.Finding
 	err      error
@@ -46,6 +47,12 @@ type look struct {
 	asked bool
 	// hard also renders anew.
 	hard bool
+	// op is the operation that the look is for, and run the attempt; source and
+	// manifests are what it syncs instead of the application's own.
+	op        *v1alpha1.Operation
+	run       plan.Run
+	source    *v1alpha1.ApplicationSource
+	manifests []string
 }
 
 // observe looks at an application. It never writes.
@@ -54,6 +61,13 @@ func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look)
 	o.findings = append(o.findings, plan.Validate(app)...)
 	if sources := app.Sources(); len(sources) > 0 {
 		o.source = sources[0]
+	}
+	if l.source != nil {
+		o.source = *l.source
+	}
+	o.options = plan.OptionsOf(app)
+	if l.op != nil && l.op.Sync != nil && len(l.op.Sync.SyncOptions) > 0 {
+		o.options = plan.Options(l.op.Sync.SyncOptions)
 	}
 	if finding.Blocking(o.findings) {
 		return o
@@ -152,12 +166,12 @@ func (e *Engine) resolve(ctx context.Context, o *observation, l look) error {
 
 // compare renders, asks the server what only it knows, and computes the plan.
 func (e *Engine) compare(ctx context.Context, o *observation, project policy.Project, l look) error {
-	rendered, err := e.render(ctx, o, l)
+	rendered, err := e.manifests(ctx, o, l)
 	if err != nil {
 		return err
 	}
 	view := o.cluster.View()
-	desired, repeated := plan.Desire(e.mark(o), rendered.Objects, view.Scopes)
+	wish := plan.Desire(e.mark(o), rendered.Objects, view.Scopes)
 	var found []finding.Finding
 	o.rules, found = e.rules(o.app)
 	o.findings = append(o.findings, found...)
@@ -166,13 +180,18 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 		App: plan.App{
 			Instance:        o.instance,
 			Self:            object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: o.app.Namespace, Name: o.app.Name},
-			CreateNamespace: plan.NamespaceToCreate(o.app),
+			CreateNamespace: o.options.Namespace(o.app),
+			Options:         o.options,
+			Force:           forced(l.op),
 		},
 		Project:  project,
-		Desired:  desired,
-		Repeated: repeated,
+		Desired:  wish.Objects,
+		Repeated: wish.Repeated,
+		Hooks:    wish.Hooks,
+		Mark:     e.mark(o),
+		Run:      l.run,
 		LeftOut:  leftOut(rendered),
-		Live:     liveFacts(o, desired),
+		Live:     liveFacts(o, wish.Objects),
 		Verdicts: e.knownVerdicts(o.app.Name),
 		Cluster:  view,
 	}
@@ -192,7 +211,20 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 
 // mark is how the application's objects are marked.
 func (e *Engine) mark(o *observation) plan.Mark {
-	return plan.Mark{App: o.instance, Destination: o.app.Spec.Destination.Namespace, Tracker: e.Tracker}
+	m := plan.Mark{App: o.instance, Destination: o.app.Spec.Destination.Namespace, Tracker: e.Tracker}
+	if o.options.Namespace(o.app) != "" {
+		m.Namespace = o.app.Spec.SyncPolicy.ManagedNamespaceMetadata
+	}
+	return m
+}
+
+// forced says that an operation makes anew whatever cannot be changed.
+func forced(op *v1alpha1.Operation) bool {
+	if op == nil || op.Sync == nil || op.Sync.SyncStrategy == nil {
+		return false
+	}
+	s := op.Sync.SyncStrategy
+	return s.Apply != nil && s.Apply.Force || s.Hook != nil && s.Hook.Force
 }
 
 // leftOut is what the render could not take in.
@@ -222,6 +254,23 @@ func liveFacts(o *observation, desired object.Set) []object.Fact {
 		}
 	}
 	return facts
+}
+
+// manifests are what the application asks for: what its source renders to, or
+// what a person brought along.
+func (e *Engine) manifests(ctx context.Context, o *observation, l look) (manifest.Result, error) {
+	if len(l.manifests) == 0 {
+		return e.render(ctx, o, l)
+	}
+	var out manifest.Result
+	for i, text := range l.manifests {
+		objects, err := manifest.Parse(fmt.Sprintf("manifest %d of the operation", i+1), []byte(text))
+		if err != nil {
+			return manifest.Result{}, err
+		}
+		out.Objects = append(out.Objects, objects...)
+	}
+	return out, nil
 }
 
 // render gives the manifests of the revision, from memory if nothing that

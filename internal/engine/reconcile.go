@@ -13,7 +13,6 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
-	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/status"
 )
@@ -126,6 +125,7 @@ func lastAttempt(o *observation) *plan.Attempt {
 func automatic(app *v1alpha1.Application, o *observation, d plan.Decision) *v1alpha1.Operation {
 	op := &v1alpha1.Operation{
 		InitiatedBy: v1alpha1.OperationInitiator{Automated: true},
+		Retry:       plan.RetryOf(app),
 		Sync: &v1alpha1.SyncOperation{
 			Revision:              o.revision,
 			Prune:                 plan.AutomationOf(app).Prune,
@@ -197,15 +197,4 @@ func (e *Engine) Plan(ctx context.Context, app *v1alpha1.Application, revision s
 
 func sameSource(a, b v1alpha1.ApplicationSource) bool {
 	return equality.Semantic.DeepEqual(a, b)
-}
-
-// observations are what is seen of a plan's objects while a sync waits.
-func observations(o *observation) map[object.Key]plan.Observation {
-	out := make(map[object.Key]plan.Observation, len(o.plan.Items))
-	for _, it := range o.plan.Items {
-		if it.Live != nil {
-			out[it.Key] = plan.Observation{Fresh: true, Health: it.Live.Health}
-		}
-	}
-	return out
 }

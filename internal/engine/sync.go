@@ -5,18 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/finding"
-	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/status"
 )
@@ -24,16 +19,41 @@ import (
 // begin starts an operation: it is in the status, with the plan's verdicts,
 // before the first object is written, so that whoever comes next knows of it.
 func (e *Engine) begin(ctx context.Context, o *observation, op *v1alpha1.Operation) (Result, error) {
-	state := status.Start(*op, o.source, o.revision, e.Now())
+	return e.record(ctx, o, op, e.start(o, op))
+}
+
+// start is the state of an operation that begins now. Its time is its name, so
+// no two of an application have the same.
+func (e *Engine) start(o *observation, op *v1alpha1.Operation) *v1alpha1.OperationState {
+	now := e.Now()
+	if last := o.app.Status.OperationState; last != nil && !now.Truncate(time.Second).After(last.StartedAt.Time) {
+		now = last.StartedAt.Add(time.Second)
+	}
+	return status.Start(*op, o.source, o.revision, now)
+}
+
+// record writes an operation down before it does anything, and goes on.
+func (e *Engine) record(ctx context.Context, o *observation, op *v1alpha1.Operation, state *v1alpha1.OperationState) (Result, error) {
 	next := o.app.DeepCopy()
 	next.Operation = op
 	next.Status = e.status(o, state)
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
+	if op.InitiatedBy.Automated && len(op.Sync.Resources) == 0 {
+		// Something newer than what was rolled back is on its way.
+		delete(next.Annotations, v1alpha1.AnnotationRejected)
+	}
 	app, err := e.write(ctx, o.app, next)
 	if err != nil {
 		return Result{}, err
 	}
 	o.app = app
+	e.written.forget(app.Name)
+	if len(o.plan.Hooks()) > 0 {
+		// Hooks are named after the run that they are part of.
+		if err := e.replan(ctx, o, state); err != nil {
+			return Result{}, err
+		}
+	}
 	return e.advance(ctx, o, state)
 }
 
@@ -41,59 +61,75 @@ func (e *Engine) begin(ctx context.Context, o *observation, op *v1alpha1.Operati
 func (e *Engine) sync(ctx context.Context, app *v1alpha1.Application, op *v1alpha1.Operation) (Result, error) {
 	state := app.Status.OperationState
 	fresh := state == nil || state.Phase.Completed() || state.SyncResult == nil && state.Phase != v1alpha1.OperationTerminating
-	l := look{asked: fresh, revision: pinned(op)}
 	if !fresh {
 		// A sync ends as it began, whatever was asked for meanwhile: with its
 		// operation and its revision.
 		op = &state.Operation
-		if state.SyncResult != nil {
-			l.revision = state.SyncResult.Revision
-		}
 	}
-	o := e.observe(ctx, app, l)
+	if wait := e.retryIn(state); !fresh && wait > 0 {
+		return e.pending(ctx, app, state, wait)
+	}
+	o := e.observe(ctx, app, lookFor(op, state, fresh))
 	if interrupted(ctx) {
 		return Result{}, nil
 	}
 	if fresh {
-		state = status.Start(*op, o.source, o.revision, e.Now())
+		state = e.start(o, op)
 	}
 	switch {
-	case state.Phase == v1alpha1.OperationTerminating:
+	case state.Phase == v1alpha1.OperationTerminating && o.plan == nil:
 		return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationFailed, "Operation terminated", e.Now()))
-	case unsupported(op) != "":
-		return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationError, unsupported(op), e.Now()))
+	case state.Phase == v1alpha1.OperationTerminating:
+		return e.advance(ctx, o, state)
+	case unsupported(o.app, op) != "":
+		return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationError, unsupported(o.app, op), e.Now()))
 	case o.plan == nil && retriable(o.err) != nil && !fresh:
 		// What was begun is not given up for an outage.
 		_, err := e.report(ctx, o, state)
 		return Result{}, errors.Join(err, o.err)
 	case o.plan == nil:
-		return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationError, why(o), e.Now()))
+		return e.fail(ctx, o, state, plan.Step{Message: why(o), Final: true})
 	case fresh:
 		return e.begin(ctx, o, op)
+	case state.FinishedAt != nil:
+		return e.record(ctx, o, op, status.Again(state, o.source, o.revision))
 	default:
 		return e.advance(ctx, o, state)
 	}
 }
 
-// pinned is the revision that an operation asks for.
-func pinned(op *v1alpha1.Operation) string {
-	if op.Sync == nil {
-		return ""
+// lookFor is how an operation looks at its source.
+func lookFor(op *v1alpha1.Operation, state *v1alpha1.OperationState, fresh bool) look {
+	l := look{asked: fresh, op: op}
+	if op.Sync != nil {
+		l.revision, l.source, l.manifests = op.Sync.Revision, op.Sync.Source, op.Sync.Manifests
 	}
-	return op.Sync.Revision
+	if fresh {
+		return l
+	}
+	l.run = status.RunOf(state)
+	again := state.FinishedAt != nil
+	switch {
+	case again && op.Retry.Refresh:
+		// The retry takes up what is newer.
+		l.revision, l.asked = "", true
+	case state.SyncResult != nil:
+		l.revision = state.SyncResult.Revision
+	}
+	return l
 }
 
-// unsupported names what an operation asks for and this version does not do:
-// doing something else instead would be worse than doing nothing.
-func unsupported(op *v1alpha1.Operation) string {
+// unsupported names what an operation asks for and is not done: doing something
+// else instead would be worse than doing nothing.
+func unsupported(app *v1alpha1.Application, op *v1alpha1.Operation) string {
 	s := op.Sync
 	switch {
 	case s == nil:
 		return "the operation has no sync; this version knows no other"
-	case len(s.Manifests) > 0:
-		return "syncing local manifests (operation.sync.manifests) is not supported by this version"
-	case s.Source != nil || len(s.Sources) > 0 || len(s.Revisions) > 0:
-		return "syncing another source (operation.sync.source, sources or revisions) is not supported by this version"
+	case len(s.Manifests) > 0 && app.Spec.SyncPolicy.AutomatedEnabled() && !s.DryRun:
+		return "Cannot sync local manifests while automated sync is on: it would undo them at once; turn it off, or use a dry run"
+	case len(s.Sources) > 0 || len(s.Revisions) > 0:
+		return "syncing other sources (operation.sync.sources or revisions) is not supported by this version"
 	default:
 		return ""
 	}
@@ -108,39 +144,35 @@ func why(o *observation) string {
 	return "the application could not be compared"
 }
 
-// advance takes step after step until the sync is over or has to wait. What a
-// step did is recorded before the next begins.
-func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.OperationState) (Result, error) {
-	for {
-		step := plan.Next(*o.plan, status.Progress(state), observations(o))
-		switch step.Do {
-		case plan.DoDone:
-			return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationSucceeded, step.Message, e.Now()))
-		case plan.DoFail:
-			return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationFailed, step.Message, e.Now()))
-		case plan.DoWait:
-			state = state.DeepCopy()
-			state.Message = step.Message
-			_, err := e.report(ctx, o, state)
-			return Result{}, err
-		case plan.DoApply, plan.DoPrune:
-		}
-		results, err := e.execute(ctx, o, state, step)
-		if err != nil {
-			return Result{}, err
-		}
-		state = status.Record(state, results)
-		if ends(plan.Next(*o.plan, status.Progress(state), observations(o))) {
-			continue
-		}
-		if o.app, err = e.report(ctx, o, state); err != nil {
-			return Result{}, err
-		}
+// fail ends an attempt that failed: with another one later, if the operation
+// asks for that, or for good.
+func (e *Engine) fail(ctx context.Context, o *observation, state *v1alpha1.OperationState, s plan.Step) (Result, error) {
+	phase := v1alpha1.OperationFailed
+	if o.plan == nil {
+		phase = v1alpha1.OperationError
 	}
+	retry := plan.Retry{Strategy: state.Operation.Retry, Count: int(state.RetryCount), Final: s.Final && !e.Settings().Gate.ByLetter}
+	wait, again := retry.Next()
+	if !again {
+		return e.finish(ctx, o, status.Finish(state, phase, plan.Retried(s.Message, int(state.RetryCount)), e.Now()))
+	}
+	state = status.Wait(state, s.Message, wait, e.Now())
+	if _, err := e.report(ctx, o, state); err != nil {
+		return Result{}, err
+	}
+	slog.InfoContext(ctx, "sync attempt failed, trying again", "app", o.app.Name, "attempt", state.RetryCount, "in", wait, "message", s.Message)
+	return Result{After: wait}, nil
 }
 
-// ends says that the next step writes the status anyway.
-func ends(s plan.Step) bool { return s.Do != plan.DoApply && s.Do != plan.DoPrune }
+// retryIn is how long the next attempt of an operation has to wait.
+func (e *Engine) retryIn(state *v1alpha1.OperationState) time.Duration {
+	if state == nil || state.FinishedAt == nil || state.Phase != v1alpha1.OperationRunning {
+		return 0
+	}
+	retry := plan.Retry{Strategy: state.Operation.Retry, Count: int(state.RetryCount) - 1}
+	wait, _ := retry.Next()
+	return wait - e.Now().Sub(state.FinishedAt.Time)
+}
 
 // finish ends an operation: its state, its history entry and the status that
 // it leaves behind are one write.
@@ -156,83 +188,12 @@ func (e *Engine) finish(ctx context.Context, o *observation, state *v1alpha1.Ope
 	if err != nil {
 		return Result{}, err
 	}
+	e.written.forget(o.app.Name)
 	slog.InfoContext(ctx, "sync ended", "app", o.app.Name, "phase", state.Phase, "revision", short(o.revision),
 		"objects", len(status.Progress(state).Done), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)
 	// The look behind this status may be older than the target revision, and a
 	// failure may want another attempt: look again.
 	return Result{After: 1}, nil
-}
-
-// writers is how many objects of one application are written at once.
-const writers = 8
-
-// execute does the work of one step. The items of a group are written at once,
-// the groups one after the other; a failure does not stop the groups after it.
-func (e *Engine) execute(ctx context.Context, o *observation, state *v1alpha1.OperationState, step plan.Step) ([]status.Result, error) {
-	progress := status.Progress(state)
-	var out []status.Result
-	for _, group := range plan.Groups(step.Items) {
-		results := make([]status.Result, len(group))
-		facts := make([]*object.Fact, len(group))
-		g, gctx := errgroup.WithContext(ctx)
-		g.SetLimit(writers)
-		for i, it := range group {
-			g.Go(func() error {
-				results[i], facts[i] = e.do(gctx, o, it, work{progress: progress, dryRun: state.Operation.Sync.DryRun})
-				return gctx.Err()
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return nil, err
-		}
-		confirmed := map[object.Key]diff.Verdict{}
-		for i := range group {
-			if v, ok := settle(o, results[i], facts[i]); ok {
-				confirmed[group[i].Key] = v
-			}
-		}
-		e.confirm(ctx, o.app.Name, confirmed)
-		out = append(out, results...)
-	}
-	return out, nil
-}
-
-// work is what the items of a step have in common.
-type work struct {
-	progress plan.Progress
-	dryRun   bool
-}
-
-// do does the work of one item and returns the object's new fact, if it has one.
-func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (status.Result, *object.Fact) {
-	r := status.Result{Item: it}
-	if outcome, ok := plan.Settle(it, w.progress); ok {
-		r.Outcome = outcome
-		return r, nil
-	}
-	if it.Action == plan.Prune {
-		r.Outcome = plan.Outcome{Code: plan.CodePruned, Message: "pruned"}
-		if w.dryRun {
-			r.Outcome.Message += " (dry run)"
-			return r, nil
-		}
-		if err := o.cluster.Delete(ctx, *it.Live, metav1.DeletePropagationForeground); err != nil {
-			r.Outcome = plan.Outcome{Code: plan.CodeFailed, Message: err.Error()}
-		}
-		return r, nil
-	}
-	u, err := e.apply(ctx, o, it, w.dryRun)
-	if err != nil {
-		r.Outcome = plan.Outcome{Code: plan.CodeFailed, Message: err.Error()}
-		return r, nil
-	}
-	r.Outcome = plan.Applied(it, u, w.dryRun)
-	r.Images = object.Images(u)
-	if w.dryRun {
-		return r, nil
-	}
-	f := e.Tracker.FactOf(u, v1alpha1.FieldManagerApply)
-	return r, &f
 }
 
 // apply makes the manifest true. Where fields of an earlier manifest were left
@@ -258,33 +219,4 @@ func (e *Engine) apply(ctx context.Context, o *observation, it plan.Item, dryRun
 		}
 	}
 	return o.cluster.Apply(ctx, body)
-}
-
-// settle makes the plan say what is true after the work: an applied object is
-// as desired (the server's own answer confirms the pair), a pruned one is on
-// its way out.
-func settle(o *observation, r status.Result, f *object.Fact) (confirmed diff.Verdict, ok bool) {
-	i := slices.IndexFunc(o.plan.Items, func(it plan.Item) bool { return it.Key == r.Item.Key })
-	if i < 0 {
-		return diff.Verdict{}, false
-	}
-	it := &o.plan.Items[i]
-	switch {
-	case f != nil:
-		it.Live = f
-		it.Verdict = diff.Verdict{Desired: it.Pair, Live: f.Digest, Version: f.ResourceVersion, Confirmed: true}
-		it.Action, it.Reason = plan.Unchanged, ""
-		if !it.Aside {
-			it.Sync = plan.Synced
-		}
-		return it.Verdict, true
-	case r.Outcome.Code == plan.CodePruned:
-		// The request was taken; the object may take its time.
-		if _, standing := o.cluster.Fact(r.Item.Key); !standing {
-			o.plan.Items = slices.Delete(slices.Clone(o.plan.Items), i, i+1)
-			return diff.Verdict{}, false
-		}
-		it.Action, it.Reason = plan.Skip, plan.BeingDeleted
-	}
-	return diff.Verdict{}, false
 }

@@ -71,6 +71,5 @@ func (w *witness) lastSynced(ctx context.Context) (object.Set, error) {
 			"app", w.o.app.Name, "revision", last.Revision, "error", err)
 		return object.Set{}, nil
 	}
-	set, _ := plan.Desire(w.engine.mark(w.o), rendered.Objects, w.o.cluster.View().Scopes)
-	return set, nil
+	return plan.Desire(w.engine.mark(w.o), rendered.Objects, w.o.cluster.View().Scopes).Objects, nil
 }

@@ -239,6 +239,12 @@ func (c *target) For(v1alpha1.ApplicationDestination) (Cluster, string, string, 
 	return c, v1alpha1.InClusterServer, "in-cluster", nil
 }
 
+func (c *target) Release(context.Context, object.Fact) error { return nil }
+
+func (c *target) Tail(context.Context, object.Fact) string { return "" }
+
+func (c *target) Creatable(context.Context, *unstructured.Unstructured) error { return nil }
+
 func (c *target) View() plan.View {
 	return plan.View{Scopes: map[schema.GroupKind]plan.Scope{
 		{Kind: "ConfigMap"}: plan.ScopeNamespaced, {Kind: "Secret"}: plan.ScopeNamespaced, {Kind: "Namespace"}: plan.ScopeCluster,

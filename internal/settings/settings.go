@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,8 @@ type Settings struct {
 	Exclusions, Inclusions []Filter
 	// Tracker is how objects are marked. It is read once, at the start.
 	Tracker object.Tracker
+	// Sync is how syncs are made.
+	Sync Sync
 	// Problems are the keys that could not be read, NotHonoured those that this
 	// version knows and does nothing with.
 	Problems    []string
@@ -51,18 +54,23 @@ type Settings struct {
 // Default is what holds without any config map: a look every two to three
 // minutes.
 func Default() Settings {
-	return Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute}
+	return Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: defaultSync()}
 }
 
 // Parse reads the data of argocd-cm. A value that makes no sense is a problem
 // by name, and the default stands.
-func Parse(data map[string]string) Settings {
+func Parse(data map[string]string) Settings { return parse(data, nil) }
+
+// parse reads argocd-cm and argocd-cmd-params-cm.
+func parse(data, params map[string]string) Settings {
 	s := Default()
+	var problems []string
+	s.Sync, problems = parseSync(data, params)
 	ignore := parseIgnore(data)
 	s.IgnoreDifferences, s.Compare = ignore.rules, ignore.compare
 	kinds := parseResources(data)
 	s.Exclusions, s.Inclusions, s.Tracker = kinds.exclusions, kinds.inclusions, kinds.tracker
-	s.Problems, s.NotHonoured = slices.Concat(ignore.problems, kinds.problems), ignore.notHonoured
+	s.Problems, s.NotHonoured = slices.Concat(problems, ignore.problems, kinds.problems), ignore.notHonoured
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
 		v1alpha1.KeyTimeoutReconciliationJitter: &s.Jitter,
@@ -70,7 +78,7 @@ func Parse(data map[string]string) Settings {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		into, ok := durations[key]
 		if !ok {
-			if !ignores(key) && !slices.Contains(resourceKeys, key) && !indifferent(key, data[key]) {
+			if !ignores(key) && !slices.Contains(resourceKeys, key) && !slices.Contains(syncKeys, key) && !indifferent(key, data[key]) {
 				s.NotHonoured = append(s.NotHonoured, key)
 			}
 			continue
@@ -113,7 +121,12 @@ func duration(s string) (time.Duration, error) {
 type Store struct {
 	current  atomic.Pointer[Settings]
 	informer cache.SharedIndexInformer
+	params   cache.SharedIndexInformer
 	changed  func(*Settings)
+
+	mu sync.Mutex
+	// data is what the config maps hold, by their names.
+	data map[string]map[string]string
 }
 
 // New makes a store for the control namespace. changed is called with each new
@@ -123,12 +136,18 @@ func New(config *rest.Config, namespace string, changed func(*Settings)) (*Store
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the settings: %w", err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
-		informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, v1alpha1.ConfigMapSettings).String()
-		}))
-	s := &Store{changed: changed, informer: factory.Core().V1().ConfigMaps().Informer()}
+	watch := func(name string) cache.SharedIndexInformer {
+		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+			informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+				o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+			}))
+		return factory.Core().V1().ConfigMaps().Informer()
+	}
+	s := &Store{
+		changed: changed, data: map[string]map[string]string{},
+		informer: watch(v1alpha1.ConfigMapSettings), params: watch(v1alpha1.ConfigMapCmdParams),
+	}
 	d := Default()
 	s.current.Store(&d)
 	return s, nil
@@ -158,28 +177,41 @@ func Read(ctx context.Context, config *rest.Config, namespace string) (*Settings
 
 // Run keeps the settings current until ctx ends.
 func (s *Store) Run(ctx context.Context) error {
-	set := func(obj any) {
-		cm, ok := obj.(*corev1.ConfigMap)
-		if !ok {
-			return
+	for name, informer := range map[string]cache.SharedIndexInformer{
+		v1alpha1.ConfigMapSettings: s.informer, v1alpha1.ConfigMapCmdParams: s.params,
+	} {
+		set := func(obj any) {
+			if cm, ok := obj.(*corev1.ConfigMap); ok {
+				s.read(ctx, name, cm.Data)
+			}
 		}
-		s.set(ctx, Parse(cm.Data))
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    set,
+			UpdateFunc: func(_, obj any) { set(obj) },
+			DeleteFunc: func(any) { s.read(ctx, name, nil) },
+		})
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", name, err)
+		}
 	}
-	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    set,
-		UpdateFunc: func(_, obj any) { set(obj) },
-		DeleteFunc: func(any) { s.set(ctx, Default()) },
-	})
-	if err != nil {
-		return fmt.Errorf("watching %s: %w", v1alpha1.ConfigMapSettings, err)
-	}
+	var wg sync.WaitGroup
+	wg.Go(func() { s.params.RunWithContext(ctx) })
 	s.informer.RunWithContext(ctx)
+	wg.Wait()
 	return nil
+}
+
+// read takes what a config map holds now.
+func (s *Store) read(ctx context.Context, name string, data map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data[name] = data
+	s.set(ctx, parse(s.data[v1alpha1.ConfigMapSettings], s.data[v1alpha1.ConfigMapCmdParams]))
 }
 
 // WaitReady waits for the first reading.
 func (s *Store) WaitReady(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced)
+	return cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced, s.params.HasSynced)
 }
 
 func (s *Store) set(ctx context.Context, next Settings) {

@@ -17,7 +17,9 @@ const (
 )
 
 func TestParse(t *testing.T) {
-	with := func(r, j time.Duration) settings.Settings { return settings.Settings{Reconciliation: r, Jitter: j} }
+	with := func(r, j time.Duration) settings.Settings {
+		return settings.Settings{Reconciliation: r, Jitter: j, Sync: settings.Default().Sync}
+	}
 	cases := map[string]struct {
 		data map[string]string
 		want settings.Settings
@@ -36,28 +38,28 @@ func TestParse(t *testing.T) {
 		"an unknown key without a value": {map[string]string{"url": ""}, settings.Default()},
 		"another tracking": {
 			map[string]string{"application.resourceTrackingMethod": "label"},
-			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Tracker: object.Tracker{Method: object.ByLabel}},
+			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Tracker: object.Tracker{Method: object.ByLabel}},
 		},
 		"a tracking that nobody knows": {
 			map[string]string{"application.resourceTrackingMethod": "magic"},
-			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Problems: []string{
+			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Problems: []string{
 				`application.resourceTrackingMethod: "magic" is none of annotation, label and annotation+label; using annotation`,
 			}},
 		},
 		"kinds that are left out": {
 			map[string]string{"resource.exclusions": "- apiGroups: [\"*\"]\n  kinds: [PolicyReport]\n", "resource.inclusions": ""},
 			settings.Settings{
-				Reconciliation: 2 * time.Minute, Jitter: time.Minute,
+				Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync,
 				Exclusions: []settings.Filter{{APIGroups: []string{"*"}, Kinds: []string{"PolicyReport"}}}, Inclusions: []settings.Filter{},
 			},
 		},
 		"a diff that we do not make": {
 			map[string]string{"resource.server-side-diff": "false"},
-			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, NotHonoured: []string{"resource.server-side-diff"}},
+			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, NotHonoured: []string{"resource.server-side-diff"}},
 		},
 		"unknown keys, in order": {
 			map[string]string{"z": "1", every: "60", "a": "1"},
-			settings.Settings{Reconciliation: time.Minute, Jitter: time.Minute, NotHonoured: []string{"a", "z"}},
+			settings.Settings{Reconciliation: time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, NotHonoured: []string{"a", "z"}},
 		},
 	}
 	for name, c := range cases {

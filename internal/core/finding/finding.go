@@ -33,6 +33,9 @@ const (
 	SharedResource   Reason = "SharedResourceWarning"
 	ExcludedResource Reason = "ExcludedResourceWarning"
 	NotHonoured      Reason = "NotHonouredWarning"
+	ManualChild      Reason = "ManualChildWarning"
+	Held             Reason = "HeldWarning"
+	Fight            Reason = "FightWarning"
 )
 
 // Finding is one thing that a person should know, with the object it is about

@@ -2,6 +2,7 @@ package object
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,8 +36,19 @@ type Fact struct {
 	Quiet bool
 	// Options are the object's own sync options, as written.
 	Options string
-	Health  health.Health
-	Images  []string
+	// Wave is the one that the object's own annotations name.
+	Wave int
+	// Hook says that the object was made to run at a point of a sync, and is
+	// no part of the desired state. Run names the run that made it, and Held
+	// says that it cannot go before its result was noted.
+	Hook bool
+	Run  string
+	Held bool
+	// Child is what a parent wants to know of an Application; nil for all
+	// other kinds.
+	Child  *Child
+	Health health.Health
+	Images []string
 	// Generation counts the changes of what the object asks for.
 	Generation int64
 	// Created is when the server made the object, in seconds since 1970.
@@ -79,6 +91,11 @@ func (t Tracker) FactOf(u *unstructured.Unstructured, manager string) Fact {
 		Columns:         columnsOf(u, k),
 	}
 	f.Owned = len(f.Owners) > 0
+	f.Wave = Wave(annotations)
+	f.Hook = len(annotations[v1alpha1.AnnotationHook]) > 0 || IsHelmHook(annotations)
+	f.Run = annotations[v1alpha1.AnnotationRun]
+	f.Held = slices.Contains(u.GetFinalizers(), v1alpha1.FinalizerHook)
+	f.Child = childOf(u, k)
 	if k.Group == "" && k.Kind == "Pod" {
 		f.Labels = NewLabels(u.GetLabels())
 	}
@@ -100,7 +117,7 @@ func createdAt(u *unstructured.Unstructured) int64 {
 // others replaced by what intern returns for them, so that they are kept once.
 func (f Fact) Interned(intern func(string) string) Fact {
 	f.Key.Group, f.Key.Kind, f.Key.Namespace = intern(f.Key.Group), intern(f.Key.Kind), intern(f.Key.Namespace)
-	f.Version, f.App, f.Options = intern(f.Version), intern(f.App), intern(f.Options)
+	f.Version, f.App, f.Options, f.Run = intern(f.Version), intern(f.App), intern(f.Options), intern(f.Run)
 	f.Health.Message = intern(f.Health.Message)
 	f.Labels, f.Columns = Labels(intern(string(f.Labels))), Columns(intern(string(f.Columns)))
 	f.Images, f.Owners, f.Refs = slices.Clone(f.Images), slices.Clone(f.Owners), slices.Clone(f.Refs)
@@ -114,6 +131,28 @@ func (f Fact) Interned(intern func(string) string) Fact {
 		f.Refs[i].Key.Group, f.Refs[i].Key.Kind, f.Refs[i].Key.Namespace = intern(r.Key.Group), intern(r.Key.Kind), intern(r.Key.Namespace)
 	}
 	return f
+}
+
+// Wave reads an object's wave out of its annotations: its own, else its Helm
+// hook weight, else 0. What is no number is 0, as Argo CD has it.
+func Wave(annotations map[string]string) int {
+	for _, name := range []string{v1alpha1.AnnotationSyncWave, v1alpha1.AnnotationHelmHookWeight} {
+		if n, err := strconv.Atoi(strings.TrimSpace(annotations[name])); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// IsHelmHook reports whether the annotations make an object a hook of Helm's.
+// crd-install does not: it is how Helm 2 charts marked their CRDs.
+func IsHelmHook(annotations map[string]string) bool {
+	for h := range strings.SplitSeq(annotations[v1alpha1.AnnotationHelmHook], ",") {
+		if h = strings.TrimSpace(h); h != "" && h != "crd-install" {
+			return true
+		}
+	}
+	return false
 }
 
 // Option is the value of an option in a comma-separated list of name=value

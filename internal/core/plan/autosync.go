@@ -130,7 +130,7 @@ func todo(in AutoInput) []object.Key {
 			if in.Policy.Prune {
 				out = append(out, it.Key)
 			}
-		case Unchanged, Skip, Deny:
+		case Unchanged, Skip, Deny, RunHook:
 		}
 	}
 	return out
@@ -139,10 +139,15 @@ func todo(in AutoInput) []object.Key {
 // prunesAll compares the sets themselves, not flags on their members: nothing
 // desired, and something live.
 func prunesAll(p Plan) bool {
+	any := false
 	for _, it := range p.Items {
+		if it.Hook {
+			continue
+		}
 		if !it.Prunable {
 			return false
 		}
+		any = true
 	}
-	return len(p.Items) > 0
+	return any
 }

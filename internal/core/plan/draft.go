@@ -2,10 +2,9 @@ package plan
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
@@ -22,18 +21,20 @@ type draft struct {
 	answers  map[object.Key]Answer
 	items    []Item
 	findings []finding.Finding
+	// kinds are those that CRDs among the manifests define.
+	kinds map[schema.GroupKind]bool
 }
 
 // desired judges an object that Git has.
 func (d *draft) desired(o object.Object) {
 	it := Item{
 		Key: o.Key, Version: o.Body.GroupVersionKind().Version,
-		Phase: InSync, Wave: waveOf(o.Body), Desired: o, Pair: pair(d.in, o),
+		Phase: InSync, Wave: object.Wave(o.Body.GetAnnotations()), Desired: o, Pair: pair(d.in, o),
+		Handling: d.in.App.Options.handling(o.Body.GetAnnotations()[v1alpha1.AnnotationSyncOptions]),
+		Served:   d.served(o.Key),
 	}
-	if hooked(o.Body) {
-		d.hook(it)
-		return
-	}
+	it.Expected = !it.Served && d.brought(o.Key.GroupKind())
+	it.Handling.Force = it.Handling.Force || d.in.App.Force
 	if v := d.permitted(o.Key); !v.Allowed {
 		it.Action, it.Sync, it.Reason = Deny, Unknown, v.Reason
 		d.note(finding.Sync, finding.Error, o.Key, v.Reason)
@@ -53,6 +54,10 @@ func (d *draft) desired(o object.Object) {
 		return
 	}
 	it.Live = &f
+	if f.Child != nil && f.Child.Manual() {
+		d.note(finding.ManualChild, finding.Warning, o.Key, fmt.Sprintf(
+			"%s is OutOfSync and is not synced by itself, so no wave waits for it; sync it by hand, or turn on its syncPolicy.automated", o.Key))
+	}
 	if f.App != "" && f.App != d.in.App.Instance {
 		d.note(finding.SharedResource, finding.Warning, o.Key, fmt.Sprintf(
 			"%s is part of application %q and of %q; remove it from one of the two sources", o.Key, d.in.App.Instance, f.App))
@@ -66,19 +71,6 @@ func (d *draft) desired(o object.Object) {
 		}
 		d.note(finding.Comparison, severity, o.Key, fmt.Sprintf("comparing %s: %s", o.Key, it.Reason))
 	}
-	d.items = append(d.items, it)
-}
-
-// hook leaves hooks out: they are not part of the desired state, and applying
-// one as if it were would run it at the wrong time.
-func (d *draft) hook(it Item) {
-	if it.Desired.Body.GetAnnotations()[v1alpha1.AnnotationHook] == "Skip" {
-		return
-	}
-	it.Action = Skip
-	it.Reason = "hooks are not run by this version"
-	d.note(finding.NotHonoured, finding.Warning, it.Key, fmt.Sprintf(
-		"%s is a hook, and this version does not run hooks; it was left out of the sync", it.Key))
 	d.items = append(d.items, it)
 }
 
@@ -159,21 +151,20 @@ const BeingDeleted = "is being deleted"
 
 // extra judges a live object that Git does not have.
 func (d *draft) extra(f object.Fact) {
-	if _, ok := d.in.Desired.Get(f.Key); ok || f.App != d.in.App.Instance || f.Owned || f.Key == d.in.App.Self {
+	if _, ok := d.in.Desired.Get(f.Key); ok || f.App != d.in.App.Instance || f.Owned || f.Hook || f.Key == d.in.App.Self {
 		return
 	}
+	options := d.in.App.Options
 	it := Item{
 		Key: f.Key, Version: f.Version, Action: Prune, Sync: OutOfSync,
-		Phase: InSync, Wave: lastWave(d.in.Desired), Live: &f, Prunable: true,
+		Phase: InSync, Wave: f.Wave, Live: &f, Prunable: true, Served: true,
+		Late: options.pruneLast(f.Options),
 	}
 	switch {
 	case f.Deleting:
 		it.Action, it.Reason = Skip, BeingDeleted
-	case object.Option(f.Options, v1alpha1.SyncOptionPrune) == v1alpha1.SyncOptionValueFalse:
+	case options.pruning(f.Options) == v1alpha1.SyncOptionValueFalse:
 		it.Action, it.Reason = Skip, "ignored (no prune)"
-	case object.Option(f.Options, v1alpha1.SyncOptionPrune) == v1alpha1.SyncOptionValueConfirm:
-		it.Action, it.Reason = Skip, "held: Prune=confirm is not honoured by this version; delete the object by hand"
-		d.note(finding.NotHonoured, finding.Warning, f.Key, fmt.Sprintf("%s is %s", f.Key, it.Reason))
 	case len(d.in.LeftOut) > 0:
 		it.Action, it.Reason = Skip, "held: a part of the source could not be rendered, and may have it"
 	case d.gap(f.Key.Group) != "":
@@ -184,7 +175,32 @@ func (d *draft) extra(f object.Fact) {
 			it.Action, it.Reason = Skip, v.Reason
 		}
 	}
+	it.Confirm = options.pruning(f.Options) == v1alpha1.SyncOptionValueConfirm
 	d.items = append(d.items, it)
+}
+
+// served says that the cluster serves the kind of an object.
+func (d *draft) served(k object.Key) bool { return d.in.Cluster.Scopes[k.GroupKind()] != ScopeUnknown }
+
+// brought says that a CRD among the manifests, or in the cluster, brings a kind
+// that is not served yet.
+func (d *draft) brought(gk schema.GroupKind) bool {
+	if d.kinds == nil {
+		d.kinds = map[schema.GroupKind]bool{}
+		for o := range d.in.Desired.All() {
+			if o.Key.GroupKind() == crdKind {
+				d.kinds[definedBy(o.Body)] = true
+			}
+		}
+	}
+	return d.kinds[gk]
+}
+
+// definedBy is the kind that a CRD defines.
+func definedBy(crd *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
 }
 
 // gap names an API group that the cluster could not tell about and that the
@@ -223,15 +239,15 @@ func (d *draft) namespace() {
 	k := object.Key{Kind: "Namespace", Name: name}
 	_, live := d.live[k]
 	_, desired := d.in.Desired.Get(k)
-	if name == "" || live || desired || d.in.Desired.Len() == 0 {
+	if name == "" || live || desired || d.in.Desired.Len() == 0 && len(d.items) == 0 {
 		return
 	}
 	body := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}
 	d.items = append(d.items, Item{
-		Key: k, Version: "v1", Action: Create, Phase: PreSync,
-		Desired: object.NewObject(body), Aside: true,
+		Key: k, Version: "v1", Action: Create, Phase: InSync,
+		Desired: object.NewObject(body), Aside: true, Served: true,
 	})
 }
 
@@ -242,23 +258,4 @@ func (d *draft) permitted(k object.Key) policy.Verdict {
 
 func (d *draft) note(r finding.Reason, s finding.Severity, k object.Key, msg string) {
 	d.findings = append(d.findings, finding.Finding{Reason: r, Severity: s, Key: k, Message: msg})
-}
-
-// helmHooks are the Helm hooks that mean something outside `helm install`.
-var helmHooks = []string{
-	"pre-install", "pre-upgrade", "post-install", "post-upgrade", "pre-delete", "post-delete",
-	"test", "test-success", "pre-rollback", "post-rollback",
-}
-
-func hooked(u *unstructured.Unstructured) bool {
-	a := u.GetAnnotations()
-	if a[v1alpha1.AnnotationHook] != "" {
-		return true
-	}
-	for h := range strings.SplitSeq(a[v1alpha1.AnnotationHelmHook], ",") {
-		if slices.Contains(helmHooks, strings.TrimSpace(h)) {
-			return true
-		}
-	}
-	return false
 }

@@ -3,12 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
@@ -45,30 +40,80 @@ func order(a, b Item) int {
 	)
 }
 
-// waveOf reads an object's wave: its own, else its Helm hook weight, else 0.
-// What is no number is 0, as Argo CD has it.
-func waveOf(u *unstructured.Unstructured) int {
-	a := u.GetAnnotations()
-	for _, name := range []string{v1alpha1.AnnotationSyncWave, v1alpha1.AnnotationHelmHookWeight} {
-		if n, err := strconv.Atoi(strings.TrimSpace(a[name])); err == nil {
-			return n
+// mirror puts prunes into waves: what came first goes last. The waves that
+// have prunes are mirrored among themselves, and what asks to go last goes
+// after every wave.
+func mirror(items []Item) {
+	last := 0
+	var waves []int
+	for _, it := range items {
+		if it.Phase == InSync {
+			last = max(last, it.Wave)
+		}
+		if it.Prunable && !it.Late {
+			waves = append(waves, it.Wave)
 		}
 	}
-	return 0
-}
-
-// lastWave is the wave in which pruning happens: when everything else stands.
-func lastWave(s object.Set) int {
-	last, first := 0, true
-	for o := range s.All() {
-		if hooked(o.Body) {
+	slices.Sort(waves)
+	waves = slices.Compact(waves)
+	for i := range items {
+		it := &items[i]
+		if !it.Prunable {
 			continue
 		}
-		if w := waveOf(o.Body); first || w > last {
-			last, first = w, false
+		if it.Late {
+			it.Wave = last + 1
+			continue
+		}
+		at, _ := slices.BinarySearch(waves, it.Wave)
+		it.Wave = waves[len(waves)-1-at]
+	}
+}
+
+// bubble moves namespaces and CRDs up to the first object that needs them,
+// where that comes before their own wave.
+func bubble(items []Item) {
+	need := map[object.Key][]int{}
+	for i, it := range items {
+		if it.Prunable {
+			continue
+		}
+		if it.Key.Namespace != "" {
+			k := object.Key{Kind: "Namespace", Name: it.Key.Namespace}
+			need[k] = append(need[k], i)
+		}
+		if it.Expected {
+			// Any CRD of that kind; its name is not known from here.
+			k := object.Key{Group: it.Key.Group, Kind: it.Key.Kind}
+			need[k] = append(need[k], i)
 		}
 	}
-	return last
+	for i := range items {
+		it := &items[i]
+		k := it.Key
+		switch {
+		case it.Prunable || it.Hook:
+			continue
+		case it.Key.GroupKind() == crdKind:
+			defined := definedBy(it.Desired.Body)
+			k = object.Key{Group: defined.Group, Kind: defined.Kind}
+		case it.Key.Group != "" || it.Key.Kind != "Namespace":
+			continue
+		}
+		for _, n := range need[k] {
+			if before(items[n], *it) {
+				it.Phase, it.Wave = items[n].Phase, items[n].Wave
+			}
+		}
+	}
+}
+
+// before compares phase and wave.
+func before(a, b Item) bool {
+	return cmp.Or(
+		cmp.Compare(slices.Index(phases, a.Phase), slices.Index(phases, b.Phase)),
+		cmp.Compare(a.Wave, b.Wave),
+	) < 0
 }
 
 // Groups cuts the items of a step into runs of one kind: the members of a

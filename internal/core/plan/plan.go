@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -28,6 +29,8 @@ const (
 	Prune     Action = "prune"
 	Skip      Action = "skip"
 	Deny      Action = "deny"
+	// RunHook makes the object of a hook.
+	RunHook Action = "run"
 )
 
 // Sync is the verdict on one object, in Argo CD's words.
@@ -49,6 +52,12 @@ const (
 	InSync   Phase = "Sync"
 	PostSync Phase = "PostSync"
 	SyncFail Phase = "SyncFail"
+
+	// These two belong to the deletion of an application, and the last is the
+	// mark of an object that is left alone.
+	PreDelete  Phase = "PreDelete"
+	PostDelete Phase = "PostDelete"
+	skipped    Phase = "Skip"
 )
 
 // App is what a plan needs to know of its application.
@@ -61,6 +70,10 @@ type App struct {
 	// CreateNamespace is the destination namespace if the application asks for
 	// it to be made.
 	CreateNamespace string
+	// Options are the application's sync options, or the operation's.
+	Options Options
+	// Force makes anew whatever cannot be changed.
+	Force bool
 }
 
 // Scope says where objects of a kind live.
@@ -82,6 +95,14 @@ type Input struct {
 	Desired object.Set
 	// Repeated are the keys that the render produced more than once.
 	Repeated []object.Key
+	// Hooks are the manifests that run at a point of a sync.
+	Hooks []*unstructured.Unstructured
+	// Mark is how objects are marked.
+	Mark Mark
+	// Run is the attempt that the plan is made for, if it is made for one.
+	Run Run
+	// Removing says that the application is being deleted.
+	Removing bool
 	// LeftOut says which parts of the source this version could not render.
 	// While there are any nothing is pruned: what is missing may be in them.
 	LeftOut []string
@@ -162,12 +183,28 @@ type Item struct {
 	// Aside says that the object is made on the way and is not part of the
 	// application: it has no place in its status.
 	Aside bool
+	// Handling is how the object is written.
+	Handling Handling
+	// Served says that the cluster serves the object's kind, and Expected that
+	// this sync brings the kind.
+	Served, Expected bool
+	// Late says that the object is pruned after everything else.
+	Late bool
+	// Confirm says that a person has to approve the object's deletion.
+	Confirm bool
+	// Hook says that the object runs at its phase. Run names the run that makes
+	// it, and Policy says when it goes.
+	Hook   bool
+	Run    string
+	Policy Policy
 }
 
 // Plan is what a sync would do, in the order in which it would.
 type Plan struct {
 	Items    []Item
 	Findings []finding.Finding
+	// Exclusive says that the application does not put up with sharing objects.
+	Exclusive bool
 }
 
 // Ask lists what must be asked of the server before a plan can be computed:
@@ -178,7 +215,7 @@ func Ask(in Input) []Question {
 	var out []Question
 	for o := range in.Desired.All() {
 		f, ok := live[o.Key]
-		if !ok || hooked(o.Body) {
+		if !ok {
 			continue
 		}
 		if v, ok := in.Verdicts[o.Key]; ok && v.For(pair(in, o), f) {
@@ -227,11 +264,17 @@ func Compute(in Input, answers map[object.Key]Answer) Plan {
 	for _, f := range in.Live {
 		d.extra(f)
 	}
+	d.hooks()
 	d.repeated()
 	d.leftOut()
 	d.namespace()
+	mirror(d.items)
+	bubble(d.items)
 	slices.SortFunc(d.items, order)
-	return Plan{Items: d.items, Findings: finding.Sort(d.findings)}
+	return Plan{
+		Items: d.items, Findings: finding.Sort(d.findings),
+		Exclusive: in.App.Options.has(v1alpha1.SyncOptionFailOnSharedResource),
+	}
 }
 
 // Status is the verdict on the whole application: a known difference weighs
@@ -251,6 +294,17 @@ func (p Plan) Status() Sync {
 		}
 	}
 	return status
+}
+
+// Hooks are the hooks of the plan.
+func (p Plan) Hooks() []Item {
+	var out []Item
+	for _, it := range p.Items {
+		if it.Hook {
+			out = append(out, it)
+		}
+	}
+	return out
 }
 
 // Item finds an object of the plan.

@@ -3,13 +3,17 @@ package plan_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
@@ -53,75 +57,194 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// scenario plays a data file: each line of "when" is a condition or an event,
+// and what follows from it is told.
 func scenario(t *testing.T, section map[string][]byte) string {
 	t.Helper()
 	w := world{}
 	for _, u := range parse(t, "live", section["given/live"]) {
 		w[object.KeyOf(u)] = u
 	}
-	manifests := parse(t, "git", section["given/git"])
-	in := w.input(manifests)
-	progress := plan.Progress{Done: map[object.Key]plan.Outcome{}}
+	st := &stage{t: t, world: w, git: parse(t, "git", section["given/git"]), section: section}
+	st.in = w.input(st.git)
+	st.progress = plan.Progress{Done: map[plan.Task]plan.Outcome{}, Settle: time.Minute}
 	for line := range strings.Lines(string(section["when"])) {
-		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch word {
-		case "sync":
-			progress.Prune = rest == "with prune"
-		case "gap":
-			in.Cluster.Gaps = append(in.Cluster.Gaps, rest)
-		case "create-namespace":
-			in.App.CreateNamespace = rest
-		case "only":
-			for _, it := range plan.Compute(in, w.answers(in)).Items {
-				if it.Key.String() == rest {
-					progress.Only = append(progress.Only, it.Key)
-				}
-			}
-		case "forbid":
-			in.Project.ClusterWhitelist = nil
-		case "":
-		default:
-			t.Fatalf("unknown word %q", word)
+		if line = strings.TrimSpace(line); line != "" {
+			st.when(line)
 		}
 	}
-	return run(w, in, progress)
+	return st.out.String()
 }
 
-func run(w world, in plan.Input, progress plan.Progress) string {
-	var b strings.Builder
-	asked := plan.Ask(in)
-	p := plan.Compute(in, w.answers(in))
-	fmt.Fprintf(&b, "%s, %d asked\n", p.Status(), len(asked))
+// stage is where a data file is played.
+type stage struct {
+	t        *testing.T
+	world    world
+	git      []*unstructured.Unstructured
+	section  map[string][]byte
+	in       plan.Input
+	progress plan.Progress
+	out      strings.Builder
+}
+
+func (st *stage) when(line string) {
+	word, rest, _ := strings.Cut(line, " ")
+	switch word {
+	case "sync":
+		st.progress.Prune = rest == "with prune"
+		st.in.Run = plan.Run{Started: time.Unix(1700000000, 0), Revision: "0123456789abcdef"}
+		st.tell()
+		st.run()
+	case "retry":
+		st.in.Run.Attempt++
+		st.progress.Done = map[plan.Task]plan.Outcome{}
+		st.run()
+	case "terminate":
+		st.terminate()
+	case "becomes":
+		// An object of the cluster becomes what the section says.
+		for _, u := range parse(st.t, rest, st.section[rest]) {
+			k := object.KeyOf(u)
+			st.world[k] = merge(st.world[k], u)
+		}
+		st.again(line)
+	case "vanishes":
+		for k := range st.world {
+			if k.String() == rest {
+				delete(st.world, k)
+			}
+		}
+		st.again(line)
+	case "serves":
+		group, kind, _ := strings.Cut(rest, "/")
+		served := maps.Clone(scopes)
+		served[schema.GroupKind{Group: group, Kind: kind}] = plan.ScopeNamespaced
+		st.in.Cluster.Scopes = served
+		st.again(line)
+	case "approved":
+		st.progress.Approved = true
+		st.again(line)
+	case "after":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			st.t.Fatal(err)
+		}
+		st.progress.Age = d
+		st.again(line)
+	case "looked":
+		st.progress.Looked = true
+		st.again(line)
+	default:
+		st.condition(word, rest)
+	}
+}
+
+// condition is what holds from the beginning.
+func (st *stage) condition(word, rest string) {
+	switch word {
+	case "gap":
+		st.in.Cluster.Gaps = append(st.in.Cluster.Gaps, rest)
+	case "create-namespace":
+		st.in.App.CreateNamespace = rest
+	case "option":
+		st.in.App.Options = append(st.in.App.Options, rest)
+	case "only":
+		for _, it := range plan.Compute(st.in, st.world.answers(st.in)).Items {
+			if it.Key.String() == rest {
+				st.progress.Only = append(st.progress.Only, plan.Selector{
+					Group: it.Key.Group, Kind: it.Key.Kind, Namespace: it.Key.Namespace, Name: it.Key.Name,
+				})
+			}
+		}
+	case "no-hooks":
+		st.progress.NoHooks = true
+	case "by-letter":
+		st.progress.Gate.ByLetter = true
+	case "forbid":
+		st.in.Project.ClusterWhitelist = nil
+	default:
+		st.t.Fatalf("unknown word %q", word)
+	}
+}
+
+func (st *stage) plan() plan.Plan {
+	in := st.world.input(st.git)
+	st.in.Live, st.in.Desired = in.Live, in.Desired
+	return plan.Compute(st.in, st.world.answers(st.in))
+}
+
+// tell writes the plan down.
+func (st *stage) tell() {
+	b := &st.out
+	asked := plan.Ask(st.in)
+	p := st.plan()
+	fmt.Fprintf(b, "%s, %d asked\n", p.Status(), len(asked))
 	for _, it := range p.Items {
-		fmt.Fprintf(&b, "  %-9s %-9s wave %d  %s", it.Action, it.Sync, it.Wave, it.Key)
+		phase := ""
+		if it.Phase != plan.InSync {
+			phase = string(it.Phase) + " "
+		}
+		fmt.Fprintf(b, "  %-9s %-9s %swave %d  %s", it.Action, it.Sync, phase, it.Wave, it.Key)
 		if it.Reason != "" {
-			fmt.Fprintf(&b, "  (%s)", it.Reason)
+			fmt.Fprintf(b, "  (%s)", it.Reason)
 		}
 		b.WriteByte('\n')
 		for _, c := range it.Verdict.Changes {
-			fmt.Fprintf(&b, "    %s: %v -> %v\n", c.Path, c.Live, c.Desired)
+			fmt.Fprintf(b, "    %s: %v -> %v\n", c.Path, c.Live, c.Desired)
 		}
 	}
 	for _, f := range p.Findings {
-		fmt.Fprintf(&b, "%s %s: %s\n", f.Severity, f.Reason, f.Message)
+		fmt.Fprintf(b, "%s %s: %s\n", f.Severity, f.Reason, f.Message)
 	}
-	for {
-		seen := map[object.Key]plan.Observation{}
-		for k, u := range w {
-			seen[k] = plan.Observation{Fresh: true, Health: object.FactOf(u, "").Health}
+}
+
+// again goes on after an event.
+func (st *stage) again(event string) {
+	fmt.Fprintf(&st.out, "then %s\n", event)
+	st.run()
+}
+
+// run takes steps until the sync ends or waits. The plan is made anew each
+// time, as after a restart.
+func (st *stage) run() {
+	for range 100 {
+		p := st.plan()
+		s := plan.Next(p, st.progress)
+		st.step(s)
+		if ends(s) || s.Do == plan.DoLook {
+			return
 		}
-		s := plan.Next(p, progress, seen)
-		fmt.Fprintf(&b, "step %s", s.Do)
-		for _, it := range s.Items {
-			fmt.Fprintf(&b, " %s;", it.Key)
-		}
-		if s.Message != "" {
-			fmt.Fprintf(&b, " %s", s.Message)
-		}
-		b.WriteByte('\n')
-		if s.Do != plan.DoApply && s.Do != plan.DoPrune {
-			return b.String()
-		}
-		w.execute(s, progress)
+		st.world.execute(s, p, st.progress)
 	}
+	st.t.Fatal("the sync does not end")
+}
+
+func (st *stage) terminate() {
+	for range 10 {
+		p := st.plan()
+		s := plan.Terminate(p, st.progress)
+		st.step(s)
+		if ends(s) {
+			return
+		}
+		st.world.execute(s, p, st.progress)
+	}
+}
+
+func (st *stage) step(s plan.Step) {
+	fmt.Fprintf(&st.out, "step %s", s.Do)
+	for i, it := range s.Items {
+		fmt.Fprintf(&st.out, " %s", it.Key)
+		if s.Do == plan.DoNote {
+			fmt.Fprintf(&st.out, " %s %s", s.Notes[i].Code, s.Notes[i].Result)
+		}
+		st.out.WriteByte(';')
+	}
+	if s.Message != "" {
+		fmt.Fprintf(&st.out, " %s", s.Message)
+	}
+	if s.After > 0 {
+		fmt.Fprintf(&st.out, " (look again in %s)", s.After)
+	}
+	st.out.WriteByte('\n')
 }

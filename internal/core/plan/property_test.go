@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/health"
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
@@ -49,8 +49,7 @@ func drawObjects(t *rapid.T, label string) []*unstructured.Unstructured {
 // drawWorld is what an earlier revision left behind.
 func drawWorld(t *rapid.T) world {
 	w := world{}
-	set, _ := plan.Desire(plan.Mark{App: "shop", Destination: "shop"}, drawObjects(t, "live"), scopes)
-	for o := range set.All() {
+	for o := range plan.Desire(plan.Mark{App: "shop", Destination: "shop"}, drawObjects(t, "live"), scopes).Objects.All() {
 		w[o.Key] = o.Body.DeepCopy()
 	}
 	return w
@@ -59,19 +58,24 @@ func drawWorld(t *rapid.T) world {
 // sync runs a sync to its end and returns the last step and the number of
 // steps. Everything is healthy at once.
 func sync(w world, p plan.Plan, prune bool) (plan.Step, int) {
-	progress := plan.Progress{Prune: prune, Done: map[object.Key]plan.Outcome{}}
+	progress := plan.Progress{Prune: prune, Looked: true, Done: map[plan.Task]plan.Outcome{}}
 	for n := 1; ; n++ {
-		seen := map[object.Key]plan.Observation{}
-		for k := range w {
-			seen[k] = plan.Observation{Fresh: true}
+		for i := range p.Items {
+			if p.Items[i].Live != nil {
+				f := *p.Items[i].Live
+				f.Health = health.Health{}
+				p.Items[i].Live = &f
+			}
 		}
-		s := plan.Next(p, progress, seen)
-		if s.Do != plan.DoApply && s.Do != plan.DoPrune || n > 1000 {
+		s := plan.Next(p, progress)
+		if ends(s) || n > 1000 {
 			return s, n
 		}
-		w.execute(s, progress)
+		w.execute(s, p, progress)
 	}
 }
+
+func ends(s plan.Step) bool { return s.Do == plan.DoDone || s.Do == plan.DoFail || s.Do == plan.DoWait }
 
 func TestAppliedPlanIsEmpty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,7 +95,7 @@ func TestAppliedPlanIsEmpty(t *testing.T) {
 func TestShuffledInputChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		set, _ := plan.Desire(plan.Mark{App: "shop", Destination: "shop"}, drawObjects(t, "git"), scopes)
+		set := plan.Desire(plan.Mark{App: "shop", Destination: "shop"}, drawObjects(t, "git"), scopes).Objects
 		var git []*unstructured.Unstructured
 		for o := range set.All() {
 			git = append(git, o.Body)
@@ -113,7 +117,7 @@ func TestNextEnds(t *testing.T) {
 		w, git := drawWorld(t), drawObjects(t, "git")
 		p := w.plan(git)
 		s, n := sync(w, p, rapid.Bool().Draw(t, "prune"))
-		if s.Do == plan.DoApply || s.Do == plan.DoPrune {
+		if !ends(s) {
 			t.Fatalf("the sync has not ended after %d steps", n)
 		}
 		// Each item is in one step, and the end is one more.
@@ -141,8 +145,8 @@ func TestNothingUnmarkedIsPruned(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		foreign := world{}
-		set, _ := plan.Desire(plan.Mark{App: rapid.SampledFrom([]string{"cart", ""}).Draw(t, "owner"), Destination: "theirs"}, drawObjects(t, "theirs"), scopes)
-		for o := range set.All() {
+		owner := plan.Mark{App: rapid.SampledFrom([]string{"cart", ""}).Draw(t, "owner"), Destination: "theirs"}
+		for o := range plan.Desire(owner, drawObjects(t, "theirs"), scopes).Objects.All() {
 			if _, ours := w[o.Key]; !ours {
 				foreign[o.Key], w[o.Key] = o.Body, o.Body
 			}

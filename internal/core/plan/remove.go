@@ -83,6 +83,9 @@ func Applied(it Item, answer *unstructured.Unstructured, dryRun bool) Outcome {
 		verb = "unchanged"
 	}
 	o := Outcome{Code: CodeSynced, Message: lower(it.Key) + " " + verb}
+	if it.Hook {
+		o.Result = Running
+	}
 	if dryRun {
 		o.Message += " (dry run)"
 	}

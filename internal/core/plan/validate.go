@@ -3,7 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/finding"
@@ -70,56 +70,35 @@ func usesJsonnet(j v1alpha1.ApplicationSourceJsonnet) bool {
 	return len(j.ExtVars) > 0 || len(j.TLAs) > 0 || len(j.Libs) > 0
 }
 
-// honouredOptions are the sync options that do what they say; the others among
-// Argo CD's are named to the user.
-var honouredOptions = []string{
-	v1alpha1.SyncOptionCreateNamespace + "=true",
-	v1alpha1.SyncOptionServerSideApply + "=true",
-	v1alpha1.SyncOptionReplace + "=false",
-	v1alpha1.SyncOptionRespectIgnoreDifferences + "=true",
-	// An object that did not change costs no request here, asked for or not.
-	v1alpha1.SyncOptionApplyOutOfSyncOnly + "=true",
-	v1alpha1.SyncOptionPrunePropagationPolicy + "=" + v1alpha1.SyncOptionValueForeground,
-}
-
 func notHonoured(app *v1alpha1.Application) []string {
 	var out []string
 	if app.Spec.SourceHydrator != nil {
 		out = append(out, "spec.sourceHydrator")
 	}
-	p := app.Spec.SyncPolicy
-	if p == nil {
-		return out
-	}
-	if p.Retry != nil {
-		out = append(out, "spec.syncPolicy.retry")
-	}
-	if p.ManagedNamespaceMetadata != nil {
-		out = append(out, "spec.syncPolicy.managedNamespaceMetadata")
-	}
-	for _, o := range p.SyncOptions {
-		if !slices.Contains(honouredOptions, strings.ReplaceAll(o, " ", "")) {
-			out = append(out, fmt.Sprintf("spec.syncPolicy.syncOptions %q", o))
-		}
+	for _, o := range OptionsOf(app).strange() {
+		out = append(out, fmt.Sprintf("spec.syncPolicy.syncOptions %q", o))
 	}
 	return out
 }
 
-// NamespaceToCreate is the destination namespace, if the application asks for
-// it to be made.
-func NamespaceToCreate(app *v1alpha1.Application) string {
-	p := app.Spec.SyncPolicy
-	if p == nil || !slices.Contains(p.SyncOptions, v1alpha1.SyncOptionCreateNamespace+"=true") {
+// Namespace is the destination namespace, if the options ask for it to be made.
+func (o Options) Namespace(app *v1alpha1.Application) string {
+	if !o.has(v1alpha1.SyncOptionCreateNamespace) {
 		return ""
 	}
 	return app.Spec.Destination.Namespace
 }
 
+// Approved reports whether a person approved deletions after a time.
+func Approved(app *v1alpha1.Application, after time.Time) bool {
+	at, err := time.Parse(time.RFC3339, app.Annotations[v1alpha1.AnnotationDeletionApproved])
+	return err == nil && !at.Before(after)
+}
+
 // Respects reports whether the application asks for ignored fields to be left
 // alone by a sync.
 func Respects(app *v1alpha1.Application) bool {
-	p := app.Spec.SyncPolicy
-	return p != nil && slices.Contains(p.SyncOptions, v1alpha1.SyncOptionRespectIgnoreDifferences+"=true")
+	return OptionsOf(app).has(v1alpha1.SyncOptionRespectIgnoreDifferences)
 }
 
 // AutomationOf reads an application's wish to be synced by itself.

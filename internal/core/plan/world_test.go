@@ -28,8 +28,11 @@ var scopes = map[schema.GroupKind]plan.Scope{
 	{Kind: "Namespace"}:                 plan.ScopeCluster,
 	{Group: "apps", Kind: "Deployment"}: plan.ScopeNamespaced,
 	{Group: "batch", Kind: "Job"}:       plan.ScopeNamespaced,
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: plan.ScopeCluster,
-	{Group: v1alpha1.Group, Kind: "Application"}:              plan.ScopeNamespaced,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:         plan.ScopeCluster,
+	{Group: v1alpha1.Group, Kind: "Application"}:                      plan.ScopeNamespaced,
+	{Group: "example.com", Kind: "Unheard"}:                           plan.ScopeNamespaced,
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: plan.ScopeCluster,
+	{Kind: "PersistentVolumeClaim"}:                                   plan.ScopeNamespaced,
 }
 
 var open = policy.Project{
@@ -49,13 +52,14 @@ func parse(t *testing.T, name string, data []byte) []*unstructured.Unstructured 
 
 // input is the plan's view of the world for an application in namespace shop.
 func (w world) input(manifests []*unstructured.Unstructured) plan.Input {
-	desired, repeated := plan.Desire(plan.Mark{App: "shop", Destination: "shop"}, manifests, scopes)
+	mark := plan.Mark{App: "shop", Destination: "shop"}
+	wish := plan.Desire(mark, manifests, scopes)
 	in := plan.Input{
 		App: plan.App{
 			Instance: "shop",
 			Self:     object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: "argocd", Name: "shop"},
 		},
-		Project: open, Desired: desired, Repeated: repeated,
+		Project: open, Desired: wish.Objects, Repeated: wish.Repeated, Hooks: wish.Hooks, Mark: mark,
 		Verdicts: map[object.Key]diff.Verdict{},
 		Cluster:  plan.View{Scopes: scopes},
 	}
@@ -79,20 +83,33 @@ func (w world) plan(manifests []*unstructured.Unstructured) plan.Plan {
 	return plan.Compute(in, w.answers(in))
 }
 
-// execute does a step as the engine would.
-func (w world) execute(s plan.Step, p plan.Progress) {
-	for _, it := range s.Items {
-		if o, ok := plan.Settle(it, p); ok {
-			p.Done[it.Key] = o
-			continue
-		}
-		if it.Action == plan.Prune {
+// execute does a step as the engine would, and shows the plan what it made.
+func (w world) execute(s plan.Step, p plan.Plan, progress plan.Progress) {
+	for i, it := range s.Items {
+		at := slices.IndexFunc(p.Items, func(other plan.Item) bool { return other.Task() == it.Task() })
+		switch o, ok := plan.Settle(it, progress); {
+		case s.Do == plan.DoNote:
+			progress.Done[it.Task()] = s.Notes[i]
+		case s.Do == plan.DoRelease:
+			f := *it.Live
+			f.Held = false
+			p.Items[at].Live = &f
+			w[it.Key].SetFinalizers(nil)
+		case s.Do == plan.DoClear:
 			delete(w, it.Key)
-			p.Done[it.Key] = plan.Outcome{Code: plan.CodePruned, Message: "pruned"}
-			continue
+			p.Items[at].Live = nil
+		case ok:
+			progress.Done[it.Task()] = o
+		case it.Action == plan.Prune:
+			delete(w, it.Key)
+			p.Items[at].Live = nil
+			progress.Done[it.Task()] = plan.Outcome{Code: plan.CodePruned, Message: "pruned"}
+		default:
+			w[it.Key] = merge(w[it.Key], it.Desired.Body)
+			progress.Done[it.Task()] = plan.Applied(it, w[it.Key], false)
+			f := object.FactOf(w[it.Key], v1alpha1.FieldManagerApply)
+			p.Items[at].Live = &f
 		}
-		w[it.Key] = merge(w[it.Key], it.Desired.Body)
-		p.Done[it.Key] = plan.Applied(it, w[it.Key], false)
 	}
 }
 

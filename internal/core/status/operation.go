@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -27,21 +28,41 @@ func Start(op v1alpha1.Operation, source v1alpha1.ApplicationSource, revision st
 
 // Progress reads back how far an operation has come.
 func Progress(s *v1alpha1.OperationState) plan.Progress {
-	p := plan.Progress{Done: map[object.Key]plan.Outcome{}}
-	if s.Operation.Sync != nil {
-		p.Prune = s.Operation.Sync.Prune
-		for _, r := range s.Operation.Sync.Resources {
-			p.Only = append(p.Only, object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+	p := plan.Progress{Done: map[plan.Task]plan.Outcome{}}
+	if sync := s.Operation.Sync; sync != nil {
+		p.Prune = sync.Prune
+		p.NoHooks = sync.SyncStrategy != nil && sync.SyncStrategy.Apply != nil
+		for _, r := range sync.Resources {
+			p.Only = append(p.Only, plan.Selector{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
 		}
 	}
 	if s.SyncResult == nil {
 		return p
 	}
 	for _, r := range s.SyncResult.Resources {
-		k := object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
-		p.Done[k] = plan.Outcome{Code: plan.Code(r.Status), Message: r.Message}
+		o := plan.Outcome{Code: plan.Code(r.Status), Message: r.Message}
+		if r.HookType != "" {
+			o.Result = plan.Ending(r.HookPhase)
+		}
+		p.Done[taskOf(r)] = o
 	}
 	return p
+}
+
+func taskOf(r v1alpha1.ResourceResult) plan.Task {
+	return plan.Task{
+		Phase: plan.Phase(r.SyncPhase),
+		Key:   object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name},
+	}
+}
+
+// RunOf is the attempt that a running operation is.
+func RunOf(s *v1alpha1.OperationState) plan.Run {
+	r := plan.Run{Started: s.StartedAt.Time, Attempt: int(s.RetryCount)}
+	if s.SyncResult != nil {
+		r.Revision = s.SyncResult.Revision
+	}
+	return r
 }
 
 // Result is the outcome of one object, to be recorded.
@@ -51,35 +72,80 @@ type Result struct {
 	Images  []string
 }
 
-// Record adds outcomes to a copy of the state.
+// Record adds outcomes to a copy of the state. A later word on the same object
+// takes the place of an earlier one.
 func Record(s *v1alpha1.OperationState, results []Result) *v1alpha1.OperationState {
 	out := s.DeepCopy()
 	if out.SyncResult == nil {
 		out.SyncResult = &v1alpha1.SyncOperationResult{}
 	}
+	at := make(map[plan.Task]int, len(out.SyncResult.Resources))
+	for i, r := range out.SyncResult.Resources {
+		at[taskOf(r)] = i
+	}
 	for _, r := range results {
-		out.SyncResult.Resources = append(out.SyncResult.Resources, v1alpha1.ResourceResult{
-			Group: r.Item.Key.Group, Version: r.Item.Version, Kind: r.Item.Key.Kind,
-			Namespace: r.Item.Key.Namespace, Name: r.Item.Key.Name,
-			Status: v1alpha1.ResultCode(r.Outcome.Code), Message: r.Outcome.Message,
-			SyncPhase: v1alpha1.SyncPhase(r.Item.Phase), HookPhase: hookPhase(r.Outcome.Code),
-			Images: r.Images,
-		})
+		next := resourceResult(r)
+		i, again := at[r.Item.Task()]
+		if !again {
+			out.SyncResult.Resources = append(out.SyncResult.Resources, next)
+			continue
+		}
+		if next.Message == "" {
+			next.Message = out.SyncResult.Resources[i].Message
+		}
+		next.Images = out.SyncResult.Resources[i].Images
+		out.SyncResult.Resources[i] = next
 	}
 	return out
 }
 
-// hookPhase is what Argo CD writes beside the result of an ordinary object:
-// an applied one "runs" until its wave is over.
-func hookPhase(c plan.Code) v1alpha1.OperationPhase {
-	switch c {
-	case plan.CodeFailed:
+func resourceResult(r Result) v1alpha1.ResourceResult {
+	out := v1alpha1.ResourceResult{
+		Group: r.Item.Key.Group, Version: r.Item.Version, Kind: r.Item.Key.Kind,
+		Namespace: r.Item.Key.Namespace, Name: r.Item.Key.Name,
+		Status: v1alpha1.ResultCode(r.Outcome.Code), Message: r.Outcome.Message,
+		SyncPhase: v1alpha1.SyncPhase(r.Item.Phase), HookPhase: hookPhase(r.Outcome),
+		Images: r.Images,
+	}
+	if r.Item.Hook {
+		out.HookType = v1alpha1.HookType(r.Item.Phase)
+	}
+	return out
+}
+
+// hookPhase is how far a hook is, and what Argo CD writes beside the result of
+// an ordinary object: an applied one "runs" until its wave is over.
+func hookPhase(o plan.Outcome) v1alpha1.OperationPhase {
+	switch {
+	case o.Code == plan.CodeFailed:
 		return v1alpha1.OperationFailed
-	case plan.CodePruned, plan.CodePruneSkipped:
+	case o.Result != "":
+		return v1alpha1.OperationPhase(o.Result)
+	case o.Code == plan.CodePruned, o.Code == plan.CodePruneSkipped:
 		return v1alpha1.OperationSucceeded
 	default:
 		return v1alpha1.OperationRunning
 	}
+}
+
+// Wait is an operation that failed and will be tried again: it is still
+// running, with the time at which its last attempt ended.
+func Wait(s *v1alpha1.OperationState, message string, wait time.Duration, now time.Time) *v1alpha1.OperationState {
+	out := s.DeepCopy()
+	t := stamp(now)
+	out.FinishedAt = &t
+	out.RetryCount++
+	out.Message = fmt.Sprintf("%s. Retrying attempt #%d at %s.", message, out.RetryCount, t.Add(wait).Format(time.Kitchen))
+	return out
+}
+
+// Again begins the next attempt of an operation: what the last one did is not
+// recorded any more.
+func Again(s *v1alpha1.OperationState, source v1alpha1.ApplicationSource, revision string) *v1alpha1.OperationState {
+	out := s.DeepCopy()
+	out.FinishedAt = nil
+	out.SyncResult = &v1alpha1.SyncOperationResult{Revision: revision, Source: source}
+	return out
 }
 
 // Finish ends an operation.

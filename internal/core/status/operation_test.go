@@ -34,14 +34,14 @@ func TestStart(t *testing.T) {
 		t.Errorf("got the result %+v", got.SyncResult)
 	}
 	p := status.Progress(got)
-	want := plan.Progress{Prune: true, Only: []object.Key{{Group: "apps", Kind: "Deployment", Name: "web"}}, Done: map[object.Key]plan.Outcome{}}
+	want := plan.Progress{Prune: true, Only: []plan.Selector{{Group: "apps", Kind: "Deployment", Name: "web"}}, Done: map[plan.Task]plan.Outcome{}}
 	if d := cmp.Diff(want, p); d != "" {
 		t.Errorf("the progress differs (-want +got):\n%s", d)
 	}
 }
 
 func TestProgressOfNothing(t *testing.T) {
-	want := plan.Progress{Done: map[object.Key]plan.Outcome{}}
+	want := plan.Progress{Done: map[plan.Task]plan.Outcome{}}
 	if d := cmp.Diff(want, status.Progress(&v1alpha1.OperationState{})); d != "" {
 		t.Errorf("the progress differs (-want +got):\n%s", d)
 	}
@@ -52,7 +52,7 @@ func TestProgressOfNothing(t *testing.T) {
 func TestProgressReadsBackWhatWasRecorded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		state := start(&v1alpha1.SyncOperation{})
-		want := map[object.Key]plan.Outcome{}
+		want := map[plan.Task]plan.Outcome{}
 		for step := range rapid.IntRange(0, 3).Draw(t, "steps") {
 			var results []status.Result
 			for i := range rapid.IntRange(0, 3).Draw(t, "results") {
@@ -64,7 +64,7 @@ func TestProgressReadsBackWhatWasRecorded(t *testing.T) {
 					Code:    rapid.SampledFrom([]plan.Code{plan.CodeSynced, plan.CodeFailed, plan.CodePruned, plan.CodePruneSkipped}).Draw(t, "code"),
 					Message: rapid.String().Draw(t, "message"),
 				}
-				want[k] = o
+				want[plan.Task{Phase: plan.InSync, Key: k}] = o
 				results = append(results, status.Result{Item: plan.Item{Key: k, Phase: plan.InSync}, Outcome: o})
 			}
 			before := state.DeepCopy()

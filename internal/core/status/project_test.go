@@ -276,7 +276,7 @@ func TestHealthOfTheWhole(t *testing.T) {
 
 func TestResources(t *testing.T) {
 	hook := missing("Job", "migrate")
-	hook.Action, hook.Sync = plan.Skip, ""
+	hook.Action, hook.Sync, hook.Hook = plan.RunHook, "", true
 	blind := missing("Event", "a")
 	blind.Action, blind.Sync = plan.Skip, plan.Unknown
 	got := status.Project(input(newApp(), dawn,

@@ -90,7 +90,7 @@ func resources(p plan.Plan) []v1alpha1.ResourceStatus {
 			Status:          v1alpha1.SyncStatusCode(it.Sync),
 			RequiresPruning: it.Prunable,
 			SyncWave:        int64(it.Wave),
-			Hook:            it.Action == plan.Skip && !it.Prunable && it.Sync == "",
+			Hook:            it.Hook,
 		}
 		if h := itemHealth(it); h.Status != "" {
 			r.Health = &v1alpha1.HealthStatus{Status: v1alpha1.HealthStatusCode(h.Status), Message: h.Message}
@@ -143,7 +143,7 @@ func aggregate(p plan.Plan, self object.Key) health.Health {
 	missing, live := 0, 0
 	for _, it := range p.Items {
 		switch {
-		case it.Aside || it.Prunable || it.Key == self:
+		case it.Aside || it.Prunable || it.Hook || it.Key == self:
 		case it.Live != nil:
 			live++
 			if !it.Live.Quiet && !unsettledChild(it) {

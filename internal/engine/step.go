@@ -1,0 +1,312 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/status"
+)
+
+// advance takes step after step until the sync is over or has to wait. What a
+// step did is recorded before the next begins.
+func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.OperationState) (Result, error) {
+	progress := e.progress(o, state)
+	for {
+		step := next(o, state, progress)
+		switch step.Do {
+		case plan.DoDone:
+			return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationSucceeded, plan.Retried(step.Message, int(state.RetryCount)), e.Now()))
+		case plan.DoFail:
+			return e.fail(ctx, o, state, step)
+		case plan.DoWait:
+			return e.wait(ctx, o, state, step)
+		case plan.DoLook:
+			if err := e.lookAgain(ctx, o, state); err != nil {
+				return Result{}, err
+			}
+			progress.Looked = true
+			continue
+		case plan.DoApply, plan.DoPrune, plan.DoNote, plan.DoRelease, plan.DoClear:
+		}
+		results, err := e.execute(ctx, o, work{step: step, progress: progress, dryRun: state.Operation.Sync.DryRun})
+		if err != nil {
+			return Result{}, err
+		}
+		if len(results) == 0 {
+			continue
+		}
+		state = status.Record(state, results)
+		remember(&progress, results)
+		if ends(next(o, state, progress)) {
+			continue
+		}
+		if o.app, err = e.report(ctx, o, state); err != nil {
+			return Result{}, err
+		}
+		if pause := e.pause(o, step, state); pause > 0 {
+			return Result{After: pause}, nil
+		}
+	}
+}
+
+// next is the next step of an operation that runs or that a person ended.
+func next(o *observation, state *v1alpha1.OperationState, progress plan.Progress) plan.Step {
+	if state.Phase == v1alpha1.OperationTerminating {
+		return plan.Terminate(*o.plan, progress)
+	}
+	return plan.Next(*o.plan, progress)
+}
+
+// progress is how far an operation has come, with what its steps depend on.
+func (e *Engine) progress(o *observation, state *v1alpha1.OperationState) plan.Progress {
+	p := status.Progress(state)
+	s := e.Settings()
+	p.Approved = plan.Approved(o.app, state.StartedAt.Time)
+	p.Age, p.Settle = e.Now().Sub(state.StartedAt.Time), s.Settle
+	p.Gate = s.Gate
+	p.Written = e.written.of(o.app.Name)
+	if state.Operation.Sync.DryRun {
+		// Nothing is deleted by it, so nothing has to be asked twice.
+		p.Approved, p.Looked = true, true
+	}
+	return p
+}
+
+// remember notes outcomes as they will be read back, and what is not recorded
+// of them.
+func remember(p *plan.Progress, results []status.Result) {
+	for _, r := range results {
+		p.Done[r.Item.Task()] = r.Outcome
+	}
+}
+
+// ends says that the next step writes the status anyway.
+func ends(s plan.Step) bool { return s.Do == plan.DoDone || s.Do == plan.DoFail || s.Do == plan.DoWait }
+
+// wait tells what the sync waits for and returns; an event brings it back. A
+// newer commit takes the place of a sync that nobody asked for by hand.
+func (e *Engine) wait(ctx context.Context, o *observation, state *v1alpha1.OperationState, step plan.Step) (Result, error) {
+	if !step.Mid {
+		if result, done, err := e.supersede(ctx, o.app, state); done {
+			return result, err
+		}
+	}
+	if limit := e.Settings().SyncTimeout; limit > 0 {
+		left := limit - e.Now().Sub(state.StartedAt.Time)
+		if left <= 0 {
+			state = state.DeepCopy()
+			state.Phase = v1alpha1.OperationTerminating
+			return e.advance(ctx, o, state)
+		}
+		if step.After == 0 || left < step.After {
+			step.After = left
+		}
+	}
+	state = state.DeepCopy()
+	state.Message = step.Message
+	_, err := e.report(ctx, o, state)
+	return Result{After: step.After}, err
+}
+
+// pause is how long the next wave has to wait, where somebody set a delay.
+func (e *Engine) pause(o *observation, did plan.Step, state *v1alpha1.OperationState) time.Duration {
+	delay := e.Settings().WaveDelay
+	if delay <= 0 || did.Do != plan.DoApply && did.Do != plan.DoPrune {
+		return 0
+	}
+	upcoming := plan.Next(*o.plan, e.progress(o, state))
+	if len(upcoming.Items) == 0 || upcoming.Items[0].Wave == did.Items[0].Wave && upcoming.Items[0].Phase == did.Items[0].Phase {
+		return 0
+	}
+	return delay
+}
+
+// writers is how many objects of one application are written at once.
+const writers = 8
+
+// work is a step and what its items have in common.
+type work struct {
+	step     plan.Step
+	progress plan.Progress
+	dryRun   bool
+}
+
+// execute does the work of one step. The items of a group are written at once,
+// the groups one after the other; a failure does not stop the groups after it.
+func (e *Engine) execute(ctx context.Context, o *observation, w work) ([]status.Result, error) {
+	if w.step.Do == plan.DoNote {
+		return e.notes(ctx, o, w.step), nil
+	}
+	var out []status.Result
+	for _, group := range plan.Groups(w.step.Items) {
+		done := make([]deed, len(group))
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(writers)
+		for i, it := range group {
+			g.Go(func() error {
+				var err error
+				done[i], err = e.do(gctx, o, it, w)
+				return errors.Join(err, gctx.Err())
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return nil, err
+		}
+		confirmed := map[object.Key]diff.Verdict{}
+		for i, d := range done {
+			if v, ok := settle(o, group[i], d); ok {
+				confirmed[group[i].Key] = v
+			}
+			if d.fact != nil {
+				e.written.note(o.app.Name, d.fact.Key, d.fact.ResourceVersion)
+			}
+			if d.outcome.Code != "" {
+				out = append(out, status.Result{Item: group[i], Outcome: d.outcome, Images: d.images})
+			}
+		}
+		e.confirm(ctx, o.app.Name, confirmed)
+	}
+	return out, nil
+}
+
+// deed is what was done to one object. An outcome without a code is not
+// recorded: the plan shows it.
+type deed struct {
+	outcome plan.Outcome
+	fact    *object.Fact
+	images  []string
+	// gone says that the object was deleted, released that it lost its hold.
+	gone, released bool
+}
+
+// do does the work of one item. An error stops the sync here, to go on later
+// from what is recorded; what the server says about the object is an outcome.
+func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (deed, error) {
+	switch w.step.Do {
+	case plan.DoRelease:
+		return e.letGo(ctx, o, it)
+	case plan.DoClear:
+		return e.clear(ctx, o, it, w.dryRun)
+	case plan.DoPrune:
+		return e.prune(ctx, o, it, w), nil
+	case plan.DoApply, plan.DoNote, plan.DoLook, plan.DoWait, plan.DoDone, plan.DoFail:
+	}
+	if outcome, ok := plan.Settle(it, w.progress); ok {
+		return deed{outcome: outcome}, nil
+	}
+	if it.Hook && w.dryRun {
+		return deed{outcome: plan.Outcome{Code: plan.CodeSynced, Result: plan.Succeeded, Message: "would run (dry run)"}}, nil
+	}
+	u, err := e.apply(ctx, o, it, w.dryRun)
+	if err != nil && it.Handling.Force && it.Live != nil && !w.dryRun && fault.ReasonOf(err) == "Rejected" {
+		return e.recreate(ctx, o, it)
+	}
+	if err != nil {
+		return deed{outcome: failure(err)}, nil
+	}
+	d := deed{outcome: plan.Applied(it, u, w.dryRun), images: object.Images(u)}
+	if !w.dryRun {
+		f := e.Tracker.FactOf(u, v1alpha1.FieldManagerApply)
+		d.fact = &f
+	}
+	return d, nil
+}
+
+// failure is the outcome of a request that the server refused or did not
+// answer.
+func failure(err error) plan.Outcome {
+	return plan.Outcome{Code: plan.CodeFailed, Message: err.Error(), Final: fault.ClassOf(err) == fault.Terminal}
+}
+
+func (e *Engine) prune(ctx context.Context, o *observation, it plan.Item, w work) deed {
+	if outcome, ok := plan.Settle(it, w.progress); ok {
+		return deed{outcome: outcome}
+	}
+	pruned := plan.Outcome{Code: plan.CodePruned, Message: "pruned"}
+	if w.dryRun {
+		pruned.Message += " (dry run)"
+		return deed{outcome: pruned}
+	}
+	if err := o.cluster.Delete(ctx, *it.Live, o.options.Propagation()); err != nil {
+		return deed{outcome: failure(err)}
+	}
+	return deed{outcome: pruned, gone: true}
+}
+
+// lookAgain fetches and renders the source once more, from nothing, and holds
+// the sync to what that says: a deletion that both looks agree on is meant.
+func (e *Engine) lookAgain(ctx context.Context, o *observation, state *v1alpha1.OperationState) error {
+	l := lookFor(&state.Operation, state, false)
+	l.hard, l.asked = true, true
+	again := e.observe(ctx, o.app, l)
+	if again.plan == nil {
+		return fmt.Errorf("looking at the source of application %q once more before pruning: %w", o.app.Name,
+			errors.Join(again.err, errors.New(why(again))))
+	}
+	if !slices.Equal(again.plan.Prunes(), o.plan.Prunes()) {
+		return fault.Transientf("Disagree", "the second look at the source of application %q does not agree on what to prune; nothing was", o.app.Name)
+	}
+	slog.InfoContext(ctx, "second look agrees on what to prune", "app", o.app.Name, "objects", len(o.plan.Prunes()))
+	return nil
+}
+
+// settle makes the plan say what is true after the work: an applied object is
+// as desired (the server's own answer confirms the pair), a pruned one is on
+// its way out.
+func settle(o *observation, item plan.Item, d deed) (confirmed diff.Verdict, ok bool) {
+	i := slices.IndexFunc(o.plan.Items, func(it plan.Item) bool { return it.Task() == item.Task() })
+	if i < 0 {
+		return diff.Verdict{}, false
+	}
+	it, f := &o.plan.Items[i], d.fact
+	switch {
+	case d.released:
+		f := *it.Live
+		f.Held = false
+		it.Live = &f
+	case it.Hook && d.gone:
+		it.Live = standing(o, it.Key)
+	case it.Hook && f != nil:
+		it.Live = f
+	case f != nil:
+		it.Live = f
+		it.Verdict = diff.Verdict{Desired: it.Pair, Live: f.Digest, Version: f.ResourceVersion, Confirmed: true}
+		it.Action, it.Reason = plan.Unchanged, ""
+		if !it.Aside {
+			it.Sync = plan.Synced
+		}
+		return it.Verdict, true
+	case d.gone && !it.Prunable:
+		it.Live = standing(o, it.Key)
+	case d.gone:
+		// The request was taken; the object may take its time.
+		if it.Live = standing(o, it.Key); it.Live == nil {
+			o.plan.Items = slices.Delete(slices.Clone(o.plan.Items), i, i+1)
+			return diff.Verdict{}, false
+		}
+		it.Action, it.Reason = plan.Skip, plan.BeingDeleted
+	}
+	return diff.Verdict{}, false
+}
+
+// standing is what is left of an object whose deletion the server took: it may
+// have to wait for others, and the watch may not have told yet.
+func standing(o *observation, k object.Key) *object.Fact {
+	f, ok := o.cluster.Fact(k)
+	if !ok {
+		return nil
+	}
+	f.Deleting, f.Held = true, false
+	return &f
+}

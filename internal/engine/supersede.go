@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/status"
+)
+
+// supersede gives way to a newer commit, or a changed source, while a sync that
+// nobody asked for by hand is waiting. done says that it did.
+func (e *Engine) supersede(ctx context.Context, app *v1alpha1.Application, state *v1alpha1.OperationState) (r Result, done bool, err error) {
+	if !state.Operation.InitiatedBy.Automated || state.Phase != v1alpha1.OperationRunning || state.SyncResult == nil {
+		return Result{}, false, nil
+	}
+	sources := app.Sources()
+	if len(sources) != 1 {
+		return Result{}, false, nil
+	}
+	commit, _, err := e.Sources.Resolve(ctx, sources[0].RepoURL, sources[0].TargetRevision, e.Settings().MaxAge)
+	if err != nil {
+		// What cannot be looked at is not newer.
+		return Result{}, false, nil
+	}
+	if commit == state.SyncResult.Revision && sameSource(state.SyncResult.Source, sources[0]) {
+		return Result{}, false, nil
+	}
+	o := e.observe(ctx, app, look{})
+	if interrupted(ctx) {
+		return Result{}, true, nil
+	}
+	if o.plan == nil {
+		return Result{}, false, nil
+	}
+	message := fmt.Sprintf("superseded by %s while it was waiting: %s", short(o.revision), state.Message)
+	ended := status.Finish(state, v1alpha1.OperationFailed, message, e.Now())
+	o.app = app.DeepCopy()
+	o.app.Status.OperationState = ended
+	decision := e.autoSync(o)
+	o.app = app
+	if decision.Sync {
+		r, err = e.begin(ctx, o, automatic(app, o, decision))
+		return r, true, err
+	}
+	r, err = e.finish(ctx, o, ended)
+	return r, true, err
+}
+
+// pending tells of an attempt that waits for its time, unless something newer
+// makes it moot.
+func (e *Engine) pending(ctx context.Context, app *v1alpha1.Application, state *v1alpha1.OperationState, wait time.Duration) (Result, error) {
+	if r, done, err := e.supersede(ctx, app, state); done {
+		return r, err
+	}
+	return Result{After: wait}, nil
+}
+
+// replan makes the plan again for a run that has just begun.
+func (e *Engine) replan(ctx context.Context, o *observation, state *v1alpha1.OperationState) error {
+	again := e.observe(ctx, o.app, lookFor(&state.Operation, state, false))
+	if again.plan == nil {
+		return fmt.Errorf("planning the sync of application %q: %s", o.app.Name, why(again))
+	}
+	*o = *again
+	return nil
+}
