@@ -63,10 +63,18 @@ type Server interface {
 	TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error
 }
 
+// Merger is what a cluster is asked where an apply is not the question.
+type Merger interface {
+	// DryRunMerge asks what a merge of the patch into the live object would
+	// make of it: null removes a field, whoever holds it.
+	DryRunMerge(ctx context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
 // Cluster is a destination.
 type Cluster interface {
 	Live
 	Server
+	Merger
 }
 
 // Clusters finds the cluster of a destination, and that cluster's server and

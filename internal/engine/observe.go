@@ -318,28 +318,6 @@ func (e *Engine) ask(ctx context.Context, o *observation, questions []plan.Quest
 	return out, nil
 }
 
-func answer(ctx context.Context, s Server, q plan.Question, w *witness) plan.Answer {
-	live, err := s.Get(ctx, q.Object.Key, q.Object.Body.GroupVersionKind().Version)
-	if err != nil {
-		return plan.Answer{Problem: err.Error()}
-	}
-	predicted, err := s.DryRun(ctx, q.Object.Body)
-	if fault.ReasonOf(err) == "Rejected" && !q.Rules.Empty() {
-		// What the server will not change may be what the rules ignore.
-		if body, problem := q.Rules.Respect(q.Object.Body, live, v1alpha1.FieldManagerApply); problem == nil {
-			predicted, err = s.DryRun(ctx, body)
-		}
-	}
-	earlier, problem := w.manifest(ctx, q.Object.Key, live)
-	switch {
-	case err != nil:
-		return plan.Answer{Live: live, Earlier: earlier, Problem: err.Error(), Rejected: fault.ReasonOf(err) == "Rejected"}
-	case problem != nil:
-		return plan.Answer{Problem: problem.Error()}
-	}
-	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier}
-}
-
 func short(revision string) string {
 	if len(revision) > 7 {
 		return revision[:7]

@@ -250,7 +250,12 @@ func (e *Engine) apply(ctx context.Context, o *observation, it plan.Item, dryRun
 		}
 	}
 	if dryRun {
-		return o.cluster.DryRun(ctx, body)
+		u, err := o.cluster.DryRun(ctx, body)
+		if rejected(err) && len(it.Verdict.Left) > 0 && !it.Verdict.Rejected {
+			// What stands in the way is taken over first by a real one.
+			return o.cluster.Get(ctx, it.Key, it.Version)
+		}
+		return u, err
 	}
 	if len(it.Verdict.Left) > 0 {
 		if err := o.cluster.TakeOver(ctx, body, it.Verdict.Left); err != nil {

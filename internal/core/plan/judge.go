@@ -14,6 +14,9 @@ func Judge(it Item, a Answer, rules diff.Rules) diff.Verdict {
 	v := diff.Verdict{Desired: it.Pair, Live: it.Live.Digest, Version: it.Live.ResourceVersion}
 	if a.Problem != "" {
 		v.Problem, v.Rejected = a.Problem, a.Rejected
+		if a.Rejected {
+			v.Problem = diff.Named(a.Problem, diff.Immutable(it.Desired.Body, a.Live, a.Problem, v1alpha1.FieldManagerApply))
+		}
 		if a.Rejected && a.Earlier != nil {
 			// What the server refuses may be the new beside the old that was left
 			// behind; a sync takes the old over first.
@@ -23,6 +26,11 @@ func Judge(it Item, a Answer, rules diff.Rules) diff.Verdict {
 	}
 	v.Version, v.Live = a.Live.GetResourceVersion(), judged(*it.Live, a.Live)
 	live, predicted, problems := rules.For(it.Key).Strip(a.Live, a.Predicted)
+	if len(a.Cleared) > 0 {
+		// The prediction is a merge, which owns nothing: all that differs is ours.
+		v.Changes, v.Left = diff.Compare(live, predicted), a.Cleared
+		return v
+	}
 	v.Changes, v.Confirmed = diff.Judge(live, predicted, v1alpha1.FieldManagerApply)
 	if a.Earlier != nil {
 		leave(&v, live, diff.Left(it.Desired.Body, live, predicted, a.Earlier))
