@@ -132,8 +132,10 @@ type Engine struct {
 	wants   *wants
 	doubts  *wants
 	quiet   *quiet
-	audits  atomic.Int64
-	wrong   atomic.Int64
+	// undeclared are the fields that kinds turned out not to have.
+	undeclared *undeclared
+	audits     atomic.Int64
+	wrong      atomic.Int64
 
 	mu sync.Mutex
 	// verdicts are the answers of the server, per application. They are only
@@ -153,14 +155,16 @@ func New(o Options) *Engine {
 		o.Pairs = noPairs{}
 	}
 	return &Engine{
-		Options:  o,
-		renders:  newRenders(64 << 20),
-		wants:    newWants(),
-		doubts:   newWants(),
-		quiet:    newQuiet(),
-		verdicts: map[string]map[object.Key]diff.Verdict{},
-		compiled: map[string]compiledRules{},
-		waiting:  map[string]struct{}{},
+		Options: o,
+		renders: newRenders(64 << 20),
+		wants:   newWants(),
+		doubts:  newWants(),
+		quiet:   newQuiet(),
+
+		undeclared: newUndeclared(),
+		verdicts:   map[string]map[object.Key]diff.Verdict{},
+		compiled:   map[string]compiledRules{},
+		waiting:    map[string]struct{}{},
 	}
 }
 

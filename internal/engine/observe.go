@@ -156,12 +156,42 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	if err != nil {
 		return err
 	}
-	view := o.cluster.View()
-	desired, repeated := plan.Desire(e.mark(o), rendered.Objects, view.Scopes)
 	var found []finding.Finding
 	o.rules, found = e.rules(o.app)
 	o.findings = append(o.findings, found...)
-	in := plan.Input{
+	in, answers, found, err := e.question(ctx, o, project, rendered)
+	if err != nil {
+		return err
+	}
+	o.findings = append(o.findings, found...)
+	p := plan.Compute(in, answers)
+	e.keepVerdicts(ctx, o.app.Name, p)
+	e.wants.set(o.app.Name, unmarked(p, o.instance))
+	e.doubts.set(o.app.Name, unconfirmed(p))
+	o.plan = &p
+	o.findings = append(o.findings, p.Findings...)
+	return nil
+}
+
+// question asks the server what a plan needs to know. Its answers may say that
+// a manifest has to be mended, which makes it another question.
+func (e *Engine) question(
+	ctx context.Context, o *observation, project policy.Project, rendered manifest.Result,
+) (plan.Input, map[object.Key]plan.Answer, []finding.Finding, error) {
+	for {
+		in, found := e.input(o, project, rendered)
+		e.await(o.app.Name, plan.Incomplete(in))
+		answers, err := e.ask(ctx, o, plan.Ask(in))
+		if err != nil || !e.learn(o, in, answers) {
+			return in, answers, found, err
+		}
+	}
+}
+
+// input gathers what a plan is made of.
+func (e *Engine) input(o *observation, project policy.Project, rendered manifest.Result) (plan.Input, []finding.Finding) {
+	desired, repeated, found := e.desire(o, rendered.Objects)
+	return plan.Input{
 		Rules: o.rules,
 		App: plan.App{
 			Instance:        o.instance,
@@ -174,20 +204,8 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 		LeftOut:  leftOut(rendered),
 		Live:     liveFacts(o, desired),
 		Verdicts: e.knownVerdicts(o.app.Name),
-		Cluster:  view,
-	}
-	e.await(o.app.Name, plan.Incomplete(in))
-	answers, err := e.ask(ctx, o, plan.Ask(in))
-	if err != nil {
-		return err
-	}
-	p := plan.Compute(in, answers)
-	e.keepVerdicts(ctx, o.app.Name, p)
-	e.wants.set(o.app.Name, unmarked(p, o.instance))
-	e.doubts.set(o.app.Name, unconfirmed(p))
-	o.plan = &p
-	o.findings = append(o.findings, p.Findings...)
-	return nil
+		Cluster:  o.cluster.View(),
+	}, found
 }
 
 // mark is how the application's objects are marked.

@@ -262,7 +262,14 @@ func (e *Engine) apply(ctx context.Context, o *observation, it plan.Item, dryRun
 			return nil, fmt.Errorf("taking over what an earlier manifest left behind: %w", err)
 		}
 	}
-	return o.cluster.Apply(ctx, body)
+	for {
+		u, err := o.cluster.Apply(ctx, body)
+		pruned, ok := e.lenient(o, body, err)
+		if !ok {
+			return u, err
+		}
+		body = pruned
+	}
 }
 
 // settle makes the plan say what is true after the work: an applied object is

@@ -33,6 +33,7 @@ const (
 	SharedResource   Reason = "SharedResourceWarning"
 	ExcludedResource Reason = "ExcludedResourceWarning"
 	NotHonoured      Reason = "NotHonouredWarning"
+	Repaired         Reason = "RepairedWarning"
 )
 
 // Finding is one thing that a person should know, with the object it is about
