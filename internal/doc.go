@@ -35,6 +35,7 @@
 //   - core/fault: the classes of errors: try again, wait for something, or give up until a person acts.
 //   - core/manifest: YAML and JSON text turned into objects.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
+//   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.
 //   - core/field: what managedFields say: which fields a manager owns, where they are, and who else owns them.
 //   - core/health: an object turned into its health, by kind and by the conventions for conditions.
 //   - core/policy: what a project allows.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -58,6 +59,30 @@ func (c *Cluster) apply(ctx context.Context, body *unstructured.Unstructured, dr
 	u, err := r.Apply(ctx, k.Name, body, metav1.ApplyOptions{
 		FieldManager: v1alpha1.FieldManagerApply, Force: true, DryRun: dryRun,
 	})
+	if err != nil {
+		return nil, classify(err)
+	}
+	return u, nil
+}
+
+// DryRunMerge asks the server what a merge of the patch would make of the live
+// object: by the keys of its lists where the kind has them, which custom kinds
+// do not. Nothing is stored.
+func (c *Cluster) DryRunMerge(ctx context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	k := object.KeyOf(patch)
+	r, err := c.resource(patch.GroupVersionKind(), k.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := patch.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	options := metav1.PatchOptions{FieldManager: v1alpha1.FieldManagerApply, DryRun: []string{metav1.DryRunAll}}
+	u, err := r.Patch(ctx, k.Name, types.StrategicMergePatchType, raw, options)
+	if apierrors.IsUnsupportedMediaType(err) {
+		u, err = r.Patch(ctx, k.Name, types.MergePatchType, raw, options)
+	}
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -151,7 +176,7 @@ func classify(err error) error {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err),
 		// The server answers 500 to a manifest that does not fit the schema.
 		strings.Contains(err.Error(), "failed to create typed patch object"):
-		return fault.Terminalf("Rejected", "%w", err)
+		return &fault.Error{Class: fault.Terminal, Reason: "Rejected", Err: err, Fields: fields(err)}
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fault.Terminalf("Forbidden", "%w", err)
 	case apierrors.IsNotFound(err):
@@ -160,4 +185,17 @@ func classify(err error) error {
 		return fault.Transientf("Conflict", "%w", err)
 	}
 	return fault.Transientf("Request", "%w", err)
+}
+
+// fields are the paths that the server names as the causes of its refusal.
+func fields(err error) []string {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || status.Status().Details == nil {
+		return nil
+	}
+	var out []string
+	for _, c := range status.Status().Details.Causes {
+		out = append(out, c.Field)
+	}
+	return out
 }

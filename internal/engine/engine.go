@@ -75,11 +75,19 @@ type Runner interface {
 	Creatable(ctx context.Context, body *unstructured.Unstructured) error
 }
 
+// Merger is what a cluster is asked where an apply is not the question.
+type Merger interface {
+	// DryRunMerge asks what a merge of the patch into the live object would
+	// make of it: null removes a field, whoever holds it.
+	DryRunMerge(ctx context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
 // Cluster is a destination.
 type Cluster interface {
 	Live
 	Server
 	Runner
+	Merger
 }
 
 // Clusters finds the cluster of a destination, and that cluster's server and
@@ -147,8 +155,10 @@ type Engine struct {
 	doubts  *wants
 	quiet   *quiet
 	written *writes
-	audits  atomic.Int64
-	wrong   atomic.Int64
+	// undeclared are the fields that kinds turned out not to have.
+	undeclared *undeclared
+	audits     atomic.Int64
+	wrong      atomic.Int64
 
 	mu sync.Mutex
 	// verdicts are the answers of the server, per application. They are only
@@ -168,15 +178,17 @@ func New(o Options) *Engine {
 		o.Pairs = noPairs{}
 	}
 	return &Engine{
-		Options:  o,
-		renders:  newRenders(64 << 20),
-		wants:    newWants(),
-		doubts:   newWants(),
-		quiet:    newQuiet(),
-		written:  newWrites(),
-		verdicts: map[string]map[object.Key]diff.Verdict{},
-		compiled: map[string]compiledRules{},
-		waiting:  map[string]struct{}{},
+		Options: o,
+		renders: newRenders(64 << 20),
+		wants:   newWants(),
+		doubts:  newWants(),
+		quiet:   newQuiet(),
+		written: newWrites(),
+
+		undeclared: newUndeclared(),
+		verdicts:   map[string]map[object.Key]diff.Verdict{},
+		compiled:   map[string]compiledRules{},
+		waiting:    map[string]struct{}{},
 	}
 }
 

@@ -32,6 +32,7 @@ type observation struct {
 	// server and clusterName are the two names of the cluster.
 	server, clusterName string
 
+	look     look
 	rules    diff.Rules
 	options  plan.Options
 	plan     *plan.Plan
@@ -57,7 +58,7 @@ type look struct {
 
 // observe looks at an application. It never writes.
 func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look) *observation {
-	o := &observation{app: app, instance: object.Instance(e.Namespace, app.Namespace, app.Name)}
+	o := &observation{app: app, look: l, instance: object.Instance(e.Namespace, app.Namespace, app.Name)}
 	o.findings = append(o.findings, plan.Validate(app)...)
 	if sources := app.Sources(); len(sources) > 0 {
 		o.source = sources[0]
@@ -170,36 +171,14 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	if err != nil {
 		return err
 	}
-	view := o.cluster.View()
-	wish := plan.Desire(e.mark(o), rendered.Objects, view.Scopes)
 	var found []finding.Finding
 	o.rules, found = e.rules(o.app)
 	o.findings = append(o.findings, found...)
-	in := plan.Input{
-		Rules: o.rules,
-		App: plan.App{
-			Instance:        o.instance,
-			Self:            object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: o.app.Namespace, Name: o.app.Name},
-			CreateNamespace: o.options.Namespace(o.app),
-			Options:         o.options,
-			Force:           forced(l.op),
-		},
-		Project:  project,
-		Desired:  wish.Objects,
-		Repeated: wish.Repeated,
-		Hooks:    wish.Hooks,
-		Mark:     e.mark(o),
-		Run:      l.run,
-		LeftOut:  leftOut(rendered),
-		Live:     liveFacts(o, wish.Objects),
-		Verdicts: e.knownVerdicts(o.app.Name),
-		Cluster:  view,
-	}
-	e.await(o.app.Name, plan.Incomplete(in))
-	answers, err := e.ask(ctx, o, plan.Ask(in))
+	in, answers, found, err := e.question(ctx, o, project, rendered)
 	if err != nil {
 		return err
 	}
+	o.findings = append(o.findings, found...)
 	p := plan.Compute(in, answers)
 	e.keepVerdicts(ctx, o.app.Name, p)
 	e.wants.set(o.app.Name, unmarked(p, o.instance))
@@ -207,6 +186,46 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil
+}
+
+// question asks the server what a plan needs to know. Its answers may say that
+// a manifest has to be mended, which makes it another question.
+func (e *Engine) question(
+	ctx context.Context, o *observation, project policy.Project, rendered manifest.Result,
+) (plan.Input, map[object.Key]plan.Answer, []finding.Finding, error) {
+	for {
+		in, found := e.input(o, project, rendered)
+		e.await(o.app.Name, plan.Incomplete(in))
+		answers, err := e.ask(ctx, o, plan.Ask(in))
+		if err != nil || !e.learn(o, in, answers) {
+			return in, answers, found, err
+		}
+	}
+}
+
+// input gathers what a plan is made of.
+func (e *Engine) input(o *observation, project policy.Project, rendered manifest.Result) (plan.Input, []finding.Finding) {
+	wish, found := e.desire(o, rendered.Objects)
+	return plan.Input{
+		Rules: o.rules,
+		App: plan.App{
+			Instance:        o.instance,
+			Self:            object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: o.app.Namespace, Name: o.app.Name},
+			CreateNamespace: o.options.Namespace(o.app),
+			Options:         o.options,
+			Force:           forced(o.look.op),
+		},
+		Project:  project,
+		Desired:  wish.Objects,
+		Repeated: wish.Repeated,
+		Hooks:    wish.Hooks,
+		Mark:     e.mark(o),
+		Run:      o.look.run,
+		LeftOut:  leftOut(rendered),
+		Live:     liveFacts(o, wish.Objects),
+		Verdicts: e.knownVerdicts(o.app.Name),
+		Cluster:  o.cluster.View(),
+	}, found
 }
 
 // mark is how the application's objects are marked.
@@ -365,28 +384,6 @@ func (e *Engine) ask(ctx context.Context, o *observation, questions []plan.Quest
 		out[q.Object.Key] = answers[i]
 	}
 	return out, nil
-}
-
-func answer(ctx context.Context, s Server, q plan.Question, w *witness) plan.Answer {
-	live, err := s.Get(ctx, q.Object.Key, q.Object.Body.GroupVersionKind().Version)
-	if err != nil {
-		return plan.Answer{Problem: err.Error()}
-	}
-	predicted, err := s.DryRun(ctx, q.Object.Body)
-	if fault.ReasonOf(err) == "Rejected" && !q.Rules.Empty() {
-		// What the server will not change may be what the rules ignore.
-		if body, problem := q.Rules.Respect(q.Object.Body, live, v1alpha1.FieldManagerApply); problem == nil {
-			predicted, err = s.DryRun(ctx, body)
-		}
-	}
-	earlier, problem := w.manifest(ctx, q.Object.Key, live)
-	switch {
-	case err != nil:
-		return plan.Answer{Live: live, Earlier: earlier, Problem: err.Error(), Rejected: fault.ReasonOf(err) == "Rejected"}
-	case problem != nil:
-		return plan.Answer{Problem: problem.Error()}
-	}
-	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier}
 }
 
 func short(revision string) string {

@@ -211,12 +211,24 @@ func (e *Engine) apply(ctx context.Context, o *observation, it plan.Item, dryRun
 		}
 	}
 	if dryRun {
-		return o.cluster.DryRun(ctx, body)
+		u, err := o.cluster.DryRun(ctx, body)
+		if rejected(err) && len(it.Verdict.Left) > 0 && !it.Verdict.Rejected {
+			// What stands in the way is taken over first by a real one.
+			return o.cluster.Get(ctx, it.Key, it.Version)
+		}
+		return u, err
 	}
 	if len(it.Verdict.Left) > 0 {
 		if err := o.cluster.TakeOver(ctx, body, it.Verdict.Left); err != nil {
 			return nil, fmt.Errorf("taking over what an earlier manifest left behind: %w", err)
 		}
 	}
-	return o.cluster.Apply(ctx, body)
+	for {
+		u, err := o.cluster.Apply(ctx, body)
+		pruned, ok := e.lenient(o, body, err)
+		if !ok {
+			return u, err
+		}
+		body = pruned
+	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/field"
 	"github.com/towline-cd/towline/internal/core/object"
-	"github.com/towline-cd/towline/internal/core/plan"
 )
 
 // witness knows what was applied before. It is asked only about objects that
@@ -71,5 +70,6 @@ func (w *witness) lastSynced(ctx context.Context) (object.Set, error) {
 			"app", w.o.app.Name, "revision", last.Revision, "error", err)
 		return object.Set{}, nil
 	}
-	return plan.Desire(w.engine.mark(w.o), rendered.Objects, w.o.cluster.View().Scopes).Objects, nil
+	wish, _ := w.engine.desire(w.o, rendered.Objects)
+	return wish.Objects, nil
 }

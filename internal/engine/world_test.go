@@ -327,6 +327,11 @@ func (c *target) Delete(_ context.Context, f object.Fact, _ metav1.DeletionPropa
 	return w.took()
 }
 
+// DryRunMerge is for refusals; nobody refuses here.
+func (c *target) DryRunMerge(_ context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return nil, fault.Terminalf("Refused", "nothing refuses %s", object.KeyOf(patch))
+}
+
 // TakeOver is for objects that others hold fields of; nobody does here.
 func (c *target) TakeOver(_ context.Context, body *unstructured.Unstructured, _ [][]string) error {
 	return fault.Terminalf("Refused", "nobody else holds fields of %s", object.KeyOf(body))

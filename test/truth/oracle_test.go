@@ -19,7 +19,10 @@ func (p *play) swear() {
 	if len(app.Spec.IgnoreDifferences) > 0 {
 		return
 	}
-	text, _ := p.text(p.manifests)
+	text, ok := p.text(p.manifests + " as applied")
+	if !ok {
+		text, _ = p.text(p.manifests)
+	}
 	objects, err := parse(text)
 	p.must(err)
 	for _, u := range objects {

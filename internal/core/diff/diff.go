@@ -99,20 +99,65 @@ func Judge(live, predicted *unstructured.Unstructured, manager string) (changes 
 		// An API that does not track fields: everything counts.
 		return Compare(live, predicted), false
 	}
-	seen := map[string]bool{}
+	var found []field.Difference
 	for _, e := range slices.Concat(after, before) {
-		for _, d := range field.Delta(e.Fields, live.Object, predicted.Object) {
-			if seen[d.Path] {
-				continue
-			}
-			seen[d.Path] = true
-			changes = append(changes, Change{
-				Path: d.Path, Live: d.Live, Desired: d.Other, Holders: holders(live, d.Elements, manager),
-			})
-		}
+		found = append(found, field.Delta(e.Fields, live.Object, predicted.Object)...)
+	}
+	for _, d := range once(found) {
+		changes = append(changes, Change{
+			Path: d.Path, Live: d.Live, Desired: d.Other, Holders: holders(live, d.Elements, manager),
+		})
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return masked(live, changes), reflect.DeepEqual(ownership(after), ownership(before))
+}
+
+// once tells each difference once. What is held as a whole before and in parts
+// after differs as a whole and in parts: the parts are what people want to
+// read, unless the whole differs elsewhere too.
+func once(in []field.Difference) []field.Difference {
+	var out []field.Difference
+	for i, d := range in {
+		told := slices.ContainsFunc(in[:i], func(o field.Difference) bool { return o.Path == d.Path })
+		if !told && !slices.ContainsFunc(in, func(o field.Difference) bool {
+			return len(o.Elements) > len(d.Elements) && under(o.Elements, d.Elements) && covers(in, d) ||
+				len(o.Elements) < len(d.Elements) && under(d.Elements, o.Elements) && !covers(in, o)
+		}) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// covers reports whether all that differs in a branch is told part by part.
+func covers(in []field.Difference, whole field.Difference) bool {
+	live, other := whole.Live, whole.Other
+	for _, d := range in {
+		if len(d.Elements) > len(whole.Elements) && under(d.Elements, whole.Elements) {
+			rest := d.Elements[len(whole.Elements):]
+			live, other = without(live, rest), without(other, rest)
+		}
+	}
+	return reflect.DeepEqual(live, other)
+}
+
+// without is a value without what is at the end of a way through maps; where
+// the way is another one the value stays.
+func without(value any, way []string) any {
+	m, ok := value.(map[string]any)
+	name, isField := strings.CutPrefix(way[0], "f:")
+	if !ok || !isField {
+		return value
+	}
+	m = maps.Clone(m)
+	if len(way) == 1 {
+		delete(m, name)
+		return m
+	}
+	if child, ok := m[name]; ok {
+		m[name] = without(child, way[1:])
+	}
+	return m
 }
 
 // holders are the others who hold a field of the live object.

@@ -172,12 +172,15 @@ func named(list []any, name string) any {
 
 // contains reports whether a value is what was written, give or take the
 // defaults that the server added to it.
-func contains(live, written any) bool {
+func contains(live, written any) bool { return within(live, written, reflect.DeepEqual) }
+
+// within is contains for a notion of what is equal.
+func within(live, written any, equal func(live, written any) bool) bool {
 	wm, ok := written.(map[string]any)
 	lm, also := live.(map[string]any)
 	if ok && also {
 		for k, v := range wm {
-			if !contains(lm[k], v) {
+			if !within(lm[k], v, equal) {
 				return false
 			}
 		}
@@ -190,11 +193,11 @@ func contains(live, written any) bool {
 			return false
 		}
 		for i := range wl {
-			if !contains(ll[i], wl[i]) {
+			if !within(ll[i], wl[i], equal) {
 				return false
 			}
 		}
 		return true
 	}
-	return reflect.DeepEqual(live, written)
+	return equal(live, written)
 }

@@ -37,6 +37,8 @@ type Error struct {
 	Class  Class
 	Reason string
 	Err    error
+	// Fields are the paths that a refusal is about, where the server names them.
+	Fields []string
 }
 
 // Error returns the message alone: the class and the reason have places of their own.
@@ -80,4 +82,12 @@ func ReasonOf(err error) string {
 		return found.Reason
 	}
 	return ""
+}
+
+// FieldsOf returns the paths that the outermost fault in err is about.
+func FieldsOf(err error) []string {
+	if found, ok := errors.AsType[*Error](err); ok {
+		return found.Fields
+	}
+	return nil
 }

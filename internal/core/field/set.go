@@ -2,20 +2,27 @@ package field
 
 import (
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Has reports whether a set holds a field, or anything below it.
 func Has(set Set, way []string) bool {
+	_, ok := within(set, way)
+	return ok
+}
+
+// within is the part of a set at the end of a way.
+func within(set Set, way []string) (Set, bool) {
 	for _, e := range way {
 		sub, ok := set[e]
 		if !ok {
-			return false
+			return nil, false
 		}
 		set, _ = sub.(map[string]any)
 	}
-	return true
+	return set, true
 }
 
 // With returns the set and one more field.
@@ -103,8 +110,13 @@ func TakeOver(u *unstructured.Unstructured, manager string, ways [][]string) []a
 	})
 }
 
+// with adds whole fields: one of which a part is held already is then held
+// itself, too.
 func with(set Set, ways [][]string) Set {
 	for _, w := range ways {
+		if sub, ok := within(set, w); ok && len(sub) > 0 {
+			w = append(slices.Clip(w), ".")
+		}
 		set = With(set, w)
 	}
 	return set

@@ -36,6 +36,7 @@ const (
 	ManualChild      Reason = "ManualChildWarning"
 	Held             Reason = "HeldWarning"
 	Fight            Reason = "FightWarning"
+	Repaired         Reason = "RepairedWarning"
 )
 
 // Finding is one thing that a person should know, with the object it is about

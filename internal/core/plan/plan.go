@@ -154,6 +154,9 @@ type Answer struct {
 	// Earlier is the manifest that was applied before this one, where somebody
 	// else holds fields too; nil where it has nothing to say.
 	Earlier *unstructured.Unstructured
+	// Cleared are the ways to the fields that stand in the way of the manifest:
+	// the prediction is a merge without them, and a sync takes them over first.
+	Cleared [][]string
 	// Problem says why there is no prediction.
 	Problem string
 	// Rejected says that the server will not take the manifest as it stands.
