@@ -35,6 +35,9 @@ func environment() *cli.Env {
 		Hub: func(_ context.Context, f cli.Flags) (cli.Hub, error) {
 			return hubClient(f)
 		},
+		Projects: func(_ context.Context, f cli.Flags) (cli.Projects, error) {
+			return hubClient(f)
+		},
 		Planner: newPlanner,
 	}
 	if w, h, err := term.GetSize(int(os.Stderr.Fd())); err == nil {

@@ -102,7 +102,7 @@ func paths(app *v1alpha1.Application) string {
 	return strings.Join(out, ",")
 }
 
-func policy(app *v1alpha1.Application) string {
+func syncPolicy(app *v1alpha1.Application) string {
 	p := app.Spec.SyncPolicy
 	if !p.AutomatedEnabled() {
 		return "manual"

@@ -26,6 +26,11 @@ type Hub interface {
 	DeleteApplication(ctx context.Context, name string, uid types.UID) error
 }
 
+// Projects are the AppProjects of the same namespace.
+type Projects interface {
+	Project(ctx context.Context, name string) (*v1alpha1.AppProject, error)
+}
+
 // Planner says what a sync would do, without doing it. An empty revision means
 // that of the Application; the answer names the one that was compared.
 type Planner interface {
@@ -57,9 +62,10 @@ type Env struct {
 	// otherwise; empty means "argocd".
 	Namespace string
 
-	// Hub and Planner are only called by commands that need them.
-	Hub     func(ctx context.Context, f Flags) (Hub, error)
-	Planner func(ctx context.Context, f Flags) (Planner, error)
+	// Hub, Projects and Planner are only called by commands that need them.
+	Hub      func(ctx context.Context, f Flags) (Hub, error)
+	Projects func(ctx context.Context, f Flags) (Projects, error)
+	Planner  func(ctx context.Context, f Flags) (Planner, error)
 
 	// colour is the flag of the command that runs, for its errors too.
 	colour string

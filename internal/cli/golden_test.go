@@ -81,7 +81,14 @@ func given(t *testing.T, story *txtar.Archive) (*desk, []string) {
 			apps = append(apps, app)
 		}
 	}
-	d := &desk{hub: newMemory(apps...), env: map[string]string{}}
+	d := &desk{hub: newMemory(apps...), projects: map[string]*v1alpha1.AppProject{}, env: map[string]string{}}
+	if text := section(story, "given/project.yaml"); text != "" {
+		p := &v1alpha1.AppProject{}
+		if err := yaml.UnmarshalStrict([]byte(text), p); err != nil {
+			t.Fatalf("reading the project: %v", err)
+		}
+		d.projects[p.Name] = p
+	}
 	var s scene
 	if err := yaml.UnmarshalStrict([]byte(section(story, "given/plan.yaml")), &s); err != nil {
 		t.Fatalf("reading the plan: %v", err)

@@ -164,7 +164,7 @@ func (l *listing) row(a *v1alpha1.Application) []cell {
 		conditions = append(conditions, string(c.Type))
 	}
 	return append(row,
-		word(policy(a)),
+		word(syncPolicy(a)),
 		cell{text: orNothing(clean(string(phase))), colour: phaseColour(phase)},
 		word(orNothing(repos(a))),
 		word(orNothing(paths(a))),

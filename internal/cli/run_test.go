@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
@@ -22,6 +24,7 @@ var today = time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC)
 // desk is a terminal with somebody at it.
 type desk struct {
 	hub      cli.Hub
+	projects map[string]*v1alpha1.AppProject
 	plan     plan.Plan
 	planErr  error
 	env      map[string]string
@@ -58,7 +61,8 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 			}
 			return d.hub, nil
 		},
-		Planner: func(context.Context, cli.Flags) (cli.Planner, error) { return d, nil },
+		Projects: func(context.Context, cli.Flags) (cli.Projects, error) { return d, nil },
+		Planner:  func(context.Context, cli.Flags) (cli.Planner, error) { return d, nil },
 	}
 	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(cli.NewApp(env))
@@ -70,6 +74,14 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 	}
 	err := root.ExecuteContext(ctx)
 	return answer{code: cli.Report(env, err), out: out.String(), err: errs.String()}
+}
+
+// Project makes the desk know projects.
+func (d *desk) Project(_ context.Context, name string) (*v1alpha1.AppProject, error) {
+	if p := d.projects[name]; p != nil {
+		return p, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.Group, Resource: "appprojects"}, name)
 }
 
 // Plan makes the desk a planner.

@@ -69,7 +69,7 @@ func (v *view) identity(b *strings.Builder) {
 		dry := v1alpha1.ApplicationSource{RepoURL: h.DrySource.RepoURL, Path: h.DrySource.Path, TargetRevision: h.DrySource.TargetRevision}
 		v.field(b, "Hydrated", "from "+clean(source(dry)))
 	}
-	v.field(b, "Sync policy", policy(app))
+	v.field(b, "Sync policy", syncPolicy(app))
 	if !app.DeletionTimestamp.IsZero() {
 		v.field(b, "Deleting", v.palette.paint(yellow, "since "+age(v.now, app.DeletionTimestamp)))
 	}

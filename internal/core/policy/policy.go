@@ -1,5 +1,5 @@
-// Package policy decides what an AppProject lets an application do: from which repository, to which destination and
-// with which kinds; it must not look anything up, so whoever asks brings the project and the facts.
+// Package policy decides what an AppProject lets an application do: from which repository, to which destination, with
+// which kinds and when; it must not look anything up, so whoever asks brings the project, the facts and the time.
 //
 // Every rule fails closed. A deny always wins, and a rule that cannot be understood allows nothing and denies all.
 package policy
