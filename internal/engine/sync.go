@@ -231,7 +231,7 @@ func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (
 	if w.dryRun {
 		return r, nil
 	}
-	f := e.Tracker.FactOf(u, v1alpha1.FieldManagerApply)
+	f := e.Tracker.FactJudged(u, v1alpha1.FieldManagerApply, e.Health(u))
 	return r, &f
 }
 

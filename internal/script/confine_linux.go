@@ -60,7 +60,8 @@ func processorTime() time.Duration {
 
 // bind makes the worker end with this process, whatever it is doing.
 func bind(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// In a group of its own, so that a Ctrl-C is for the parent to answer.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
 // usage is what a process uses: memory that is really there, and processor time.

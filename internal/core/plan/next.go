@@ -197,6 +197,9 @@ func waveUnhealthy(wave []Item, seen map[object.Key]Observation) (Step, bool) {
 			waiting = append(waiting, fmt.Sprintf("%s to be seen", it.Key))
 		case o.Health.Status == health.Degraded:
 			degraded = append(degraded, fmt.Sprintf("%s is Degraded: %s", it.Key, o.Health.Message))
+		case o.Health.Status == "" && o.Health.Message != "":
+			// A script judges it and has not said anything yet.
+			waiting = append(waiting, fmt.Sprintf("%s: %s", it.Key, o.Health.Message))
 		case o.Health.Status != "" && o.Health.Status != health.Healthy:
 			waiting = append(waiting, fmt.Sprintf("%s, which is %s: %s", it.Key, o.Health.Status, o.Health.Message))
 		}
