@@ -21,7 +21,7 @@
 //   - render: a snapshot and parameters turned into manifests.
 //   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
 //   - settings: the config maps and secrets of the installation turned into one immutable value.
-//   - script: what users write in jq, compiled once and run under limits.
+//   - script: what users write in jq and Lua, compiled once and run under limits; Lua in a worker process.
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
 //   - pairs: the pairs of manifest and live object that the server has confirmed, kept on disk for the next process.
 //

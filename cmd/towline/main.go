@@ -20,7 +20,12 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-func main() { os.Exit(run()) }
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == scriptWorker {
+		os.Exit(workOnScripts())
+	}
+	os.Exit(run())
+}
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

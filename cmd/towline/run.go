@@ -75,6 +75,7 @@ type parts struct {
 	settings   *settings.Store
 	sources    *source.Store
 	pairs      *pairs.Store
+	scripts    *scripts
 	controller *controller.Controller
 	ignore     atomic.Pointer[ignoreOf]
 	// waveDelay is the pause between waves that the environment asks for.
@@ -91,6 +92,7 @@ func (o runOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = errors.Join(p.sources.Close(), p.pairs.Close()) }()
+	defer p.scripts.close()
 	if err := p.hub.EnsureDefaultProject(ctx); err != nil {
 		return fmt.Errorf("%w; are the CRDs installed and does namespace %q exist?", err, o.namespace)
 	}

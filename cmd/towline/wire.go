@@ -40,7 +40,8 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	if err != nil {
 		return nil, err
 	}
-	p.tracker = first.Tracker
+	p.tracker, p.scripts = first.Tracker, newScripts()
+	p.scripts.set(first)
 	if err := p.openHub(config); err != nil {
 		return nil, err
 	}
@@ -54,6 +55,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Exclusions: filters(first.Exclusions),
 		Inclusions: filters(first.Inclusions),
 		Tracker:    first.Tracker,
+		Judge:      p.scripts.judge,
 	})
 	if err != nil {
 		return nil, err
@@ -71,6 +73,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Compiler:  compiler,
 		Pairs:     p.pairs,
 		Tracker:   first.Tracker,
+		Health:    p.scripts.health,
 		Now:       time.Now,
 	})
 	p.controller = controller.New(controller.Options{
@@ -171,6 +174,7 @@ func (p *parts) clusterViewed() { p.wake(p.engine.Waiting(), controller.Drift) }
 // settingsChanged passes on what does not wait for the next look.
 func (p *parts) settingsChanged(s *settings.Settings) {
 	p.cluster.SetFilters(filters(s.Exclusions), filters(s.Inclusions))
+	p.cluster.Rejudge(p.scripts.set(s))
 	if s.Tracker != p.tracker {
 		slog.Warn("the way in which objects are marked has changed; it takes effect with the next start",
 			"configMap", v1alpha1.ConfigMapSettings)

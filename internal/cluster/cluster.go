@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,8 @@ type Options struct {
 	Exclusions, Inclusions []Filter
 	// Tracker reads the marks of applications.
 	Tracker object.Tracker
+	// Judge gives objects their health; nil means by the rules of their kinds.
+	Judge Judge
 }
 
 // Cluster is one target cluster. Run keeps its index; until Ready is closed
@@ -50,16 +53,23 @@ type Cluster struct {
 	index     *index
 	names     *names
 	tracker   object.Tracker
+	judge     Judge
 	viewed    func()
 	// rediscover wakes Run when the kinds may have changed.
 	rediscover chan struct{}
-	ready      chan struct{}
-	view       atomic.Pointer[plan.View]
+	// reread wakes Run when kinds are stale.
+	reread chan struct{}
+	ready  chan struct{}
+	view   atomic.Pointer[plan.View]
 
-	mu      sync.RWMutex
+	mu sync.RWMutex
+	// chosen is what filters were made from.
+	chosen  [2][]Filter
 	filters filters
 	catalog catalog
 	watches map[schema.GroupKind]*kindWatch
+	// stale are the kinds to be read anew.
+	stale map[schema.GroupKind]struct{}
 }
 
 // New makes a cluster with the default options. notify is called for each
@@ -93,6 +103,9 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 	if o.Changed == nil {
 		o.Changed = func(Change) {}
 	}
+	if o.Judge == nil {
+		o.Judge = ownRules{}
+	}
 	if o.Viewed == nil {
 		o.Viewed = func() {}
 	}
@@ -100,9 +113,13 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 		server: config.Host, discovery: d, dynamic: dyn, pods: pods,
 		names:      newNames(),
 		tracker:    o.Tracker,
+		judge:      o.Judge,
 		viewed:     o.Viewed,
 		rediscover: make(chan struct{}, 1),
+		reread:     make(chan struct{}, 1),
+		stale:      map[schema.GroupKind]struct{}{},
 		ready:      make(chan struct{}),
+		chosen:     [2][]Filter{o.Exclusions, o.Inclusions},
 		filters:    newFilters(config.Host, o.Exclusions, o.Inclusions),
 		watches:    map[schema.GroupKind]*kindWatch{},
 	}
@@ -130,9 +147,12 @@ func (c *Cluster) Rediscover() {
 // are nil are the default ones.
 func (c *Cluster) SetFilters(exclusions, inclusions []Filter) {
 	c.mu.Lock()
-	c.filters = newFilters(c.server, exclusions, inclusions)
+	same := reflect.DeepEqual(c.chosen, [2][]Filter{exclusions, inclusions})
+	c.chosen, c.filters = [2][]Filter{exclusions, inclusions}, newFilters(c.server, exclusions, inclusions)
 	c.mu.Unlock()
-	c.Rediscover()
+	if !same {
+		c.Rediscover()
+	}
 }
 
 // View is what the cluster serves and what of it is watched. It is shared:
@@ -169,7 +189,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 				pause, later = later[0], later[1:]
 			}
 		}
-		if c.pause(ctx, pause) {
+		if c.pause(ctx, pause, &watching) {
 			// A CRD says that its kind is served a moment before it is, or goes
 			// a moment before its kind does: look more than once.
 			later = []time.Duration{500 * time.Millisecond, 2 * time.Second}
@@ -185,24 +205,43 @@ func newBackoff() wait.Backoff {
 }
 
 // pause waits for the given time (for ever if it is none) or until Rediscover
-// was called, which it reports.
-func (c *Cluster) pause(ctx context.Context, d time.Duration) bool {
+// was called, which it reports. Meanwhile it reads stale kinds anew.
+func (c *Cluster) pause(ctx context.Context, d time.Duration, watching *sync.WaitGroup) bool {
 	var over <-chan time.Time
 	if d > 0 {
 		over = time.After(d)
 	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-over:
-		return false
-	case <-c.rediscover:
+	for waiting := true; waiting; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-over:
+			return false
+		case <-c.reread:
+			c.readAnew(ctx, watching)
+		case <-c.rediscover:
+			waiting = false
+		}
 	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(settleTime):
 	}
 	return true
+}
+
+// readAnew starts the watches of stale kinds again. What is known of their
+// objects stays known until then.
+func (c *Cluster) readAnew(ctx context.Context, watching *sync.WaitGroup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gk := range c.stale {
+		if old, ok := c.watches[gk]; ok {
+			old.stop()
+			c.watches[gk] = c.watch(ctx, old.kind, old, watching)
+		}
+	}
+	clear(c.stale)
 }
 
 // look discovers once and starts and stops watches to fit. While groups are

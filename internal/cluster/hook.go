@@ -47,7 +47,7 @@ func (c *Cluster) Release(ctx context.Context, f object.Fact) error {
 		return classify(err)
 	}
 	if u.GetDeletionTimestamp() == nil {
-		c.index.written(c.tracker.FactOf(u, v1alpha1.FieldManagerApply))
+		c.index.written(c.fact(u))
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func fill(tb testing.TB, objects int) *index {
 		{Version: "v1", Kind: "Pod"},
 		{Version: "v1", Kind: "ConfigMap"},
 	} {
-		stores[gvk.GroupKind()] = &store{kind: kind{GroupVersionKind: gvk}, index: ix, feed: ix.open(gvk.GroupKind()), names: shared}
+		stores[gvk.GroupKind()] = &store{kind: kind{GroupVersionKind: gvk}, index: ix, feed: ix.open(gvk.GroupKind()), names: shared, judge: ownRules{}}
 	}
 	for n := 0; n < objects; {
 		for _, text := range application(n) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
@@ -64,7 +63,7 @@ func (s *Snapshot) Fact(k object.Key) (object.Fact, bool) {
 		}
 		return object.Fact{}, false
 	}
-	return s.tracker.FactOf(u, v1alpha1.FieldManagerApply), true
+	return s.fact(u), true
 }
 
 // Err is the last error of a read.

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
@@ -21,7 +20,10 @@ type store struct {
 	names *names
 	// tracker reads the marks of applications.
 	tracker object.Tracker
-	synced  func()
+	judge   Judge
+	// batch is used by the reflector's goroutine alone.
+	batch  batch
+	synced func()
 	// received counts the objects that came.
 	received atomic.Int64
 }
@@ -32,7 +34,7 @@ var (
 )
 
 func (s *store) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) { return s.fact(obj) }
+	return func(obj any) (any, error) { return s.fact(obj, s.later) }
 }
 
 func (s *store) Add(obj any) error    { return s.put(obj) }
@@ -40,7 +42,7 @@ func (s *store) Update(obj any) error { return s.put(obj) }
 func (s *store) Resync() error        { return nil }
 
 func (s *store) put(obj any) error {
-	f, err := s.fact(obj)
+	f, err := s.fact(obj, s.now)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (s *store) Bookmark(rv string) error {
 func (s *store) Replace(items []any, rv string) error {
 	facts := make([]*object.Fact, len(items))
 	for i, it := range items {
-		f, err := s.fact(it)
+		f, err := s.fact(it, s.later)
 		if err != nil {
 			return err
 		}
@@ -84,12 +86,13 @@ func (s *store) Replace(items []any, rv string) error {
 		// A plain list holds every body at once; let go of each that was read.
 		items[i] = nil
 	}
+	s.settle()
 	s.index.replace(s.feed, facts, rv)
 	s.synced()
 	return nil
 }
 
-func (s *store) fact(obj any) (*object.Fact, error) {
+func (s *store) fact(obj any, read func(*unstructured.Unstructured) *object.Fact) (*object.Fact, error) {
 	switch o := obj.(type) {
 	case *object.Fact:
 		return o, nil
@@ -97,8 +100,7 @@ func (s *store) fact(obj any) (*object.Fact, error) {
 		s.received.Add(1)
 		// Items of a plain list come without their kind.
 		o.SetGroupVersionKind(s.kind.GroupVersionKind)
-		f := s.tracker.FactOf(o, v1alpha1.FieldManagerApply).Interned(s.names.intern)
-		return &f, nil
+		return read(o), nil
 	default:
 		return nil, fmt.Errorf("reading %s: unexpected %T in the watch", s.kind.Kind, obj)
 	}

@@ -25,7 +25,7 @@ func listed(name, rv string) *unstructured.Unstructured {
 func newStore() (*store, *told, *int) {
 	ix, synced := newTold(), new(int)
 	k := kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps", Namespaced: true}
-	return &store{kind: k, index: ix.index, feed: ix.feeds[configMaps], names: newNames(), synced: func() { *synced++ }}, ix, synced
+	return &store{kind: k, index: ix.index, feed: ix.feeds[configMaps], names: newNames(), judge: ownRules{}, synced: func() { *synced++ }}, ix, synced
 }
 
 func TestStoreTakesBodiesAndFacts(t *testing.T) {

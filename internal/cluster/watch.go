@@ -63,7 +63,8 @@ func (c *Cluster) watch(ctx context.Context, k kind, old *kindWatch, watching *s
 		close(w.settled)
 	}
 	s := &store{
-		kind: k, index: c.index, feed: c.index.open(k.GroupKind()), names: c.names, tracker: c.tracker,
+		kind: k, index: c.index, feed: c.index.open(k.GroupKind()), names: c.names,
+		tracker: c.tracker, judge: c.judge,
 		synced: func() { c.note(ctx, w, nil) },
 	}
 	lw := &cache.ListWatch{

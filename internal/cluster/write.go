@@ -46,7 +46,7 @@ func (c *Cluster) Apply(ctx context.Context, body *unstructured.Unstructured) (*
 	if err != nil {
 		return nil, err
 	}
-	c.index.written(c.tracker.FactOf(u, v1alpha1.FieldManagerApply))
+	c.index.written(c.fact(u))
 	return u, nil
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
+	"github.com/towline-cd/towline/internal/core/health"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
@@ -143,7 +144,10 @@ type Options struct {
 	Pairs     Pairs
 	// Tracker marks the objects of applications.
 	Tracker object.Tracker
-	Now     func() time.Time
+	// Health judges an object as the clusters' own index does; nil means by the
+	// rules of its kind.
+	Health func(*unstructured.Unstructured) health.Health
+	Now    func() time.Time
 }
 
 // Engine refreshes, syncs and deletes applications. It is safe for use by
@@ -174,6 +178,9 @@ type Engine struct {
 
 // New makes an engine.
 func New(o Options) *Engine {
+	if o.Health == nil {
+		o.Health = health.Of
+	}
 	if o.Pairs == nil {
 		o.Pairs = noPairs{}
 	}

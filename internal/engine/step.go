@@ -217,7 +217,7 @@ func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (
 	}
 	d := deed{outcome: plan.Applied(it, u, w.dryRun), images: object.Images(u)}
 	if !w.dryRun {
-		f := e.Tracker.FactOf(u, v1alpha1.FieldManagerApply)
+		f := e.Tracker.FactJudged(u, v1alpha1.FieldManagerApply, e.Health(u))
 		d.fact = &f
 	}
 	return d, nil

@@ -1,6 +1,6 @@
-// Package script runs what users write in jq, compiled once and under limits.
-// It must not give a script anything but the document: no environment, no
-// files, no clock, no second input.
+// Package script runs what users write in jq and Lua, compiled once and under
+// limits; Lua in a process of its own. It must not give a script anything but
+// the document: no environment, no files, no second input.
 package script
 
 import (

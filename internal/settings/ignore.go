@@ -120,7 +120,11 @@ func (o *ignoring) legacy(text string) {
 	for _, kind := range slices.Sorted(maps.Keys(all)) {
 		for _, what := range slices.Sorted(maps.Keys(all[kind])) {
 			where := fmt.Sprintf("%s %s %s", key, kind, what)
-			if what != "ignoreDifferences" {
+			switch what {
+			case "ignoreDifferences":
+			case legacyHealth, legacyOpenLibs, legacyActions:
+				continue // parseScripts reads them
+			default:
 				o.notHonoured = append(o.notHonoured, where)
 				continue
 			}

@@ -127,11 +127,11 @@ func TestAnUnknownPartOfARuleIsNamedAndTheRestHolds(t *testing.T) {
 
 func TestTheRestOfTheOldMapIsNotHonoured(t *testing.T) {
 	got := settings.Parse(map[string]string{
-		legacy:  "apps/Deployment:\n  health.lua: x\n  ignoreDifferences: 'jsonPointers: [/a]'\n",
+		legacy:  "apps/Deployment:\n  health.lua: x\n  knownTypeFields: []\n  ignoreDifferences: 'jsonPointers: [/a]'\n",
 		options: "somethingNew: true",
 		"a":     "1",
 	})
-	want := []string{"a", "resource.compareoptions somethingNew", "resource.customizations apps/Deployment health.lua"}
+	want := []string{"a", "resource.compareoptions somethingNew", "resource.customizations apps/Deployment knownTypeFields"}
 	if d := cmp.Diff(want, got.NotHonoured); d != "" {
 		t.Errorf("not honoured (-want +got):\n%s", d)
 	}

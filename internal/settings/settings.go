@@ -41,6 +41,10 @@ type Settings struct {
 	// Exclusions and Inclusions say which kinds are looked at; nil exclusions
 	// are the default ones.
 	Exclusions, Inclusions []Filter
+	// Health and Actions are the scripts of the users, in the order of their
+	// kinds.
+	Health  []HealthScript
+	Actions []ActionScripts
 	// Tracker is how objects are marked. It is read once, at the start.
 	Tracker object.Tracker
 	// Sync is how syncs are made.
@@ -70,7 +74,9 @@ func parse(data, params map[string]string) Settings {
 	s.IgnoreDifferences, s.Compare = ignore.rules, ignore.compare
 	kinds := parseResources(data)
 	s.Exclusions, s.Inclusions, s.Tracker = kinds.exclusions, kinds.inclusions, kinds.tracker
-	s.Problems, s.NotHonoured = slices.Concat(problems, ignore.problems, kinds.problems), ignore.notHonoured
+	lua := parseScripts(data)
+	s.Health, s.Actions = lua.healthScripts(), lua.allActions()
+	s.Problems, s.NotHonoured = slices.Concat(problems, ignore.problems, kinds.problems, lua.problems), ignore.notHonoured
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
 		v1alpha1.KeyTimeoutReconciliationJitter: &s.Jitter,
@@ -78,7 +84,7 @@ func parse(data, params map[string]string) Settings {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		into, ok := durations[key]
 		if !ok {
-			if !ignores(key) && !slices.Contains(resourceKeys, key) && !slices.Contains(syncKeys, key) && !indifferent(key, data[key]) {
+			if !ignores(key) && !scripted(key) && !slices.Contains(resourceKeys, key) && !slices.Contains(syncKeys, key) && !indifferent(key, data[key]) {
 				s.NotHonoured = append(s.NotHonoured, key)
 			}
 			continue

@@ -68,6 +68,11 @@ func FactOf(u *unstructured.Unstructured, manager string) Fact { return Tracker{
 // FactOf reads what is kept of a live object. manager is the field manager
 // whose ownership the digest covers.
 func (t Tracker) FactOf(u *unstructured.Unstructured, manager string) Fact {
+	return t.FactJudged(u, manager, health.Of(u))
+}
+
+// FactJudged is FactOf for an object whose health somebody else has judged.
+func (t Tracker) FactJudged(u *unstructured.Unstructured, manager string, judged health.Health) Fact {
 	annotations := u.GetAnnotations()
 	compare := annotations[v1alpha1.AnnotationCompareOptions]
 	k := KeyOf(u)
@@ -83,7 +88,7 @@ func (t Tracker) FactOf(u *unstructured.Unstructured, manager string) Fact {
 		Extra:           Option(compare, v1alpha1.CompareOptionIgnoreExtraneous) == v1alpha1.SyncOptionValueTrue,
 		Quiet:           annotations[v1alpha1.AnnotationIgnoreHealthCheck] == "true",
 		Options:         annotations[v1alpha1.AnnotationSyncOptions],
-		Health:          health.Of(u),
+		Health:          judged,
 		Images:          Images(u),
 		Generation:      u.GetGeneration(),
 		Created:         createdAt(u),

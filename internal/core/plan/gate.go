@@ -29,6 +29,10 @@ func (g Gate) judge(it Item, progress Progress) health.Health {
 	}
 	switch h.Status {
 	case "":
+		if h.Message != "" {
+			// A script judges it and has not said anything yet.
+			return health.Health{Status: health.Progressing, Message: h.Message}
+		}
 		return health.Health{Status: health.Healthy}
 	case health.Degraded:
 		if v := progress.Written[it.Key]; v != "" && v == it.Live.ResourceVersion {

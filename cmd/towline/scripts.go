@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/towline-cd/towline/internal/core/health"
+	"github.com/towline-cd/towline/internal/script"
+	"github.com/towline-cd/towline/internal/settings"
+)
+
+// scriptWorker is the argument with which this program is the worker that runs
+// the users' Lua. It is not among the commands: nobody else has a use for it.
+const scriptWorker = "script-worker"
+
+func workOnScripts() int {
+	if err := script.Work(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// newScriptHost runs Lua in workers of this very program: also when its file
+// was replaced meanwhile.
+func newScriptHost() *script.Host {
+	program := "/proc/self/exe"
+	if _, err := os.Stat(program); err != nil {
+		program, _ = os.Executable()
+	}
+	return script.NewHost(script.HostOptions{Command: []string{program, scriptWorker}})
+}
+
+// scripts are the users' health scripts, as the settings have them.
+type scripts struct {
+	host  *script.Host
+	judge *script.Judge
+
+	mu    sync.Mutex
+	known map[script.Script]struct{}
+}
+
+func newScripts() *scripts {
+	h := newScriptHost()
+	return &scripts{host: h, judge: script.NewJudge(h), known: map[script.Script]struct{}{}}
+}
+
+func (s *scripts) close() { s.host.Close() }
+
+// set takes the scripts of the settings, and says which kinds are judged
+// otherwise from now on.
+func (s *scripts) set(all *settings.Settings) (moved func(schema.GroupKind) bool) {
+	rules := healthRules(all)
+	known := make(map[script.Script]struct{}, len(rules))
+	var fresh []script.Script
+	s.mu.Lock()
+	for _, r := range rules {
+		if _, ok := s.known[r.Script]; !ok {
+			fresh = append(fresh, r.Script)
+		}
+		known[r.Script] = struct{}{}
+	}
+	s.known = known
+	s.mu.Unlock()
+	go s.check(fresh)
+	return s.judge.Set(rules)
+}
+
+// check says at once what the objects of a kind would say one by one.
+func (s *scripts) check(fresh []script.Script) {
+	for _, one := range fresh {
+		if problem := s.host.Check(one); problem != "" {
+			slog.Warn("a health script cannot be used; the objects of its kind are Unknown", "problem", problem)
+		}
+	}
+}
+
+// health judges one object as the index does.
+func (s *scripts) health(u *unstructured.Unstructured) health.Health {
+	return s.judge.Health([]*unstructured.Unstructured{u})[0]
+}
+
+func healthRules(all *settings.Settings) []script.Rule {
+	out := make([]script.Rule, len(all.Health))
+	for i, h := range all.Health {
+		out[i] = script.Rule{Kind: h.Kind, Script: script.Script{Origin: h.Origin, Source: h.Source, OpenLibs: h.OpenLibs}}
+	}
+	return out
+}

@@ -1,0 +1,13 @@
+package health
+
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+// Going says whether an object is on its way out, and then its health: that comes before any other rule, also a
+// user's. A hook is judged all the same, for its outcome is still wanted.
+func Going(obj *unstructured.Unstructured) (Health, bool) {
+	f := &fields{object: obj.Object}
+	if f.text("metadata", "deletionTimestamp") == "" || f.contains(HookFinalizer, "metadata", "finalizers") {
+		return Health{}, false
+	}
+	return Health{Status: Progressing, Message: "Pending deletion"}, true
+}
