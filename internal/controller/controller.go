@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -102,9 +103,15 @@ func asks(old, app *v1alpha1.Application) bool {
 	return !equality.Semantic.DeepEqual(old.Spec, app.Spec) ||
 		!equality.Semantic.DeepEqual(old.Operation, app.Operation) && app.Operation != nil ||
 		app.Annotations[v1alpha1.AnnotationRefresh] != "" && annotated(old, app, v1alpha1.AnnotationRefresh) ||
-		annotated(old, app, v1alpha1.AnnotationSkipReconcile) ||
+		slices.ContainsFunc(asking, func(name string) bool { return annotated(old, app, name) }) ||
 		(old.DeletionTimestamp == nil) != (app.DeletionTimestamp == nil) ||
 		terminating(app) && !terminating(old)
+}
+
+// asking are the annotations whose change asks for a look.
+var asking = []string{
+	v1alpha1.AnnotationSkipReconcile, v1alpha1.AnnotationDeletionApproved,
+	v1alpha1.AnnotationHoldUntil, v1alpha1.AnnotationRejected,
 }
 
 func annotated(old, app *v1alpha1.Application, name string) bool {

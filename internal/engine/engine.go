@@ -159,6 +159,7 @@ type Engine struct {
 	doubts  *wants
 	quiet   *quiet
 	written *writes
+	drifts  *drifts
 	// undeclared are the fields that kinds turned out not to have.
 	undeclared *undeclared
 	audits     atomic.Int64
@@ -191,6 +192,7 @@ func New(o Options) *Engine {
 		doubts:  newWants(),
 		quiet:   newQuiet(),
 		written: newWrites(),
+		drifts:  newDrifts(),
 
 		undeclared: newUndeclared(),
 		verdicts:   map[string]map[object.Key]diff.Verdict{},
@@ -210,6 +212,7 @@ func (e *Engine) forget(app string) {
 	e.doubts.set(app, nil)
 	e.quiet.keep(app, 0, false)
 	e.written.forget(app)
+	e.drifts.forget(app)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.verdicts, app)

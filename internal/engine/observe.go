@@ -33,6 +33,7 @@ type observation struct {
 	server, clusterName string
 
 	look     look
+	windows  []policy.Window
 	rules    diff.Rules
 	options  plan.Options
 	plan     *plan.Plan
@@ -118,6 +119,7 @@ func (e *Engine) project(ctx context.Context, o *observation, into *policy.Proje
 		return err
 	}
 	*into = policy.Of(p)
+	o.windows = policy.WindowsOf(p)
 	if v := policy.Source(*into, o.source.RepoURL); !v.Allowed {
 		o.refuse(v.Reason)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,7 +14,9 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/status"
 )
 
@@ -57,6 +60,9 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 	decision := e.autoSync(o)
 	o.findings = append(o.findings, decision.Findings...)
 	if decision.Sync {
+		if len(decision.Only) > 0 {
+			e.drifts.see(name, plan.Drifts(*o.plan, decision.Only, o.revision, e.Now()))
+		}
 		return e.begin(ctx, o, automatic(app, o, decision))
 	}
 	written, err := e.report(ctx, o, app.Status.OperationState)
@@ -103,7 +109,20 @@ func (e *Engine) autoSync(o *observation) plan.Decision {
 		Last:    lastAttempt(o),
 		Backoff: e.Settings().Backoff,
 		Now:     e.Now(),
+
+		Revision: o.revision,
+		Rejected: o.app.Annotations[v1alpha1.AnnotationRejected],
+		Hold:     plan.HoldOf(o.app),
+		Window:   e.window(o, policy.WindowOp{}),
+		Fights:   plan.Fights(e.drifts.of(o.app.Name), o.revision, e.Now()),
 	})
+}
+
+// window says whether the project's windows allow an operation now.
+func (e *Engine) window(o *observation, op policy.WindowOp) policy.WindowVerdict {
+	return policy.Windows(o.windows, policy.WindowSubject{
+		App: o.app.Name, Namespace: o.app.Spec.Destination.Namespace, Server: o.server, ClusterName: o.clusterName,
+	}, e.Now(), op)
 }
 
 func lastAttempt(o *observation) *plan.Attempt {
@@ -112,7 +131,14 @@ func lastAttempt(o *observation) *plan.Attempt {
 	if s == nil || s.SyncResult == nil || s.FinishedAt == nil || s.Operation.Sync == nil || s.Operation.Sync.DryRun {
 		return nil
 	}
+	var unserved []object.Key
+	for _, r := range s.SyncResult.Resources {
+		if r.Status == v1alpha1.ResultCodeSyncFailed && strings.Contains(r.Message, plan.NotServed) {
+			unserved = append(unserved, object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+		}
+	}
 	return &plan.Attempt{
+		Unserved:  unserved,
 		Same:      s.SyncResult.Revision == o.revision && sameSource(s.SyncResult.Source, o.source),
 		Succeeded: s.Phase == v1alpha1.OperationSucceeded,
 		Finished:  s.FinishedAt.Time,

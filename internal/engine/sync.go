@@ -12,7 +12,9 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/status"
 )
 
@@ -89,6 +91,8 @@ func (e *Engine) sync(ctx context.Context, app *v1alpha1.Application, op *v1alph
 		return Result{}, errors.Join(err, o.err)
 	case o.plan == nil:
 		return e.fail(ctx, o, state, plan.Step{Message: why(o), Final: true})
+	case !e.allowed(o, state, fresh).Allowed:
+		return e.blocked(ctx, o, state, e.allowed(o, state, fresh))
 	case fresh:
 		return e.begin(ctx, o, op)
 	case state.FinishedAt != nil:
@@ -96,6 +100,26 @@ func (e *Engine) sync(ctx context.Context, app *v1alpha1.Application, op *v1alph
 	default:
 		return e.advance(ctx, o, state)
 	}
+}
+
+// allowed says whether the project's windows let an operation go on.
+func (e *Engine) allowed(o *observation, state *v1alpha1.OperationState, fresh bool) policy.WindowVerdict {
+	op := policy.WindowOp{Manual: !state.Operation.InitiatedBy.Automated}
+	if !fresh {
+		op.Started = state.StartedAt.Time
+	}
+	if state.Operation.Sync != nil && state.Operation.Sync.DryRun {
+		return policy.WindowVerdict{Allowed: true}
+	}
+	return e.window(o, op)
+}
+
+// blocked holds an operation back until its window opens.
+func (e *Engine) blocked(ctx context.Context, o *observation, state *v1alpha1.OperationState, v policy.WindowVerdict) (Result, error) {
+	state = state.DeepCopy()
+	state.Message = "Sync operation blocked by sync window: " + v.Reason
+	_, err := e.report(ctx, o, state)
+	return Result{After: max(0, v.Next.Sub(e.Now()))}, err
 }
 
 // lookFor is how an operation looks at its source.
@@ -189,11 +213,25 @@ func (e *Engine) finish(ctx context.Context, o *observation, state *v1alpha1.Ope
 		return Result{}, err
 	}
 	e.written.forget(o.app.Name)
+	if state.Phase == v1alpha1.OperationSucceeded {
+		e.drifts.healed(o.app.Name, synced(state), e.Now())
+	}
 	slog.InfoContext(ctx, "sync ended", "app", o.app.Name, "phase", state.Phase, "revision", short(o.revision),
 		"objects", len(status.Progress(state).Done), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)
 	// The look behind this status may be older than the target revision, and a
 	// failure may want another attempt: look again.
 	return Result{After: 1}, nil
+}
+
+// synced are the objects that an operation made what Git says.
+func synced(state *v1alpha1.OperationState) []object.Key {
+	var out []object.Key
+	for task, o := range status.Progress(state).Done {
+		if o.Code == plan.CodeSynced {
+			out = append(out, task.Key)
+		}
+	}
+	return out
 }
 
 // apply makes the manifest true. Where fields of an earlier manifest were left

@@ -126,7 +126,7 @@ type Step struct {
 // step, and when none is left the answer is wait, done or fail.
 func Next(p Plan, progress Progress) Step {
 	items := selected(p.Items, progress)
-	if s, ok := invalid(p, items); ok {
+	if s, ok := invalid(p, items, progress); ok {
 		return s
 	}
 	var ordinary, onFail []Item
@@ -259,21 +259,27 @@ func picked(only []Selector, k object.Key) bool {
 }
 
 // invalid stops a sync before its first write when a part of it cannot be
-// done.
-func invalid(p Plan, items []Item) (Step, bool) {
+// done. What lacks its kind is noted, so that the next look knows what to wait
+// for.
+func invalid(p Plan, items []Item, progress Progress) (Step, bool) {
 	var reasons []string
-	final := true
+	note := Step{Do: DoNote}
 	for _, it := range items {
 		switch {
 		case it.Action == Deny:
 			reasons = append(reasons, it.Reason)
 		case it.Missing() && !it.Handling.Late && !it.Expected:
 			reasons = append(reasons, fmt.Sprintf("%s: %s", it.Key, NotServed))
-			final = false
+			if _, done := progress.Done[it.Task()]; !done {
+				note.Items, note.Notes = append(note.Items, it), append(note.Notes, Outcome{Code: CodeFailed, Message: NotServed})
+			}
 		}
 	}
+	if len(note.Items) > 0 {
+		return note, true
+	}
 	if len(reasons) > 0 {
-		return Step{Do: DoFail, Message: "one or more synchronization tasks are not valid: " + list(reasons), Final: final}, true
+		return Step{Do: DoFail, Message: "one or more synchronization tasks are not valid: " + list(reasons), Final: true}, true
 	}
 	if !p.Exclusive {
 		return Step{}, false
