@@ -195,6 +195,8 @@ func waveUnhealthy(wave []Item, seen map[object.Key]Observation) (Step, bool) {
 		switch {
 		case !o.Fresh:
 			waiting = append(waiting, fmt.Sprintf("%s to be seen", it.Key))
+		case !o.Health.Source.InArgoCD():
+			// Argo CD does not judge this object, so no wave of its users waits for it.
 		case o.Health.Status == health.Degraded:
 			degraded = append(degraded, fmt.Sprintf("%s is Degraded: %s", it.Key, o.Health.Message))
 		case o.Health.Status != "" && o.Health.Status != health.Healthy:
