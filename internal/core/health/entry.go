@@ -2,6 +2,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,8 +26,10 @@ func (d description) compile() (*entry, error) {
 		conditions: statusConditions, observed: []string{"status", "observedGeneration"},
 		silent: d.Silent, detail: splitPath(d.Detail), phase: splitPath(d.Phase),
 	}
-	if d.Added {
-		e.source = FromTable
+	for _, kind := range d.Added {
+		if kind != "all" && !slices.Contains(d.Kinds, kind) {
+			return nil, fmt.Errorf("%s is added and not described", kind)
+		}
 	}
 	if d.Conditions != "" {
 		e.conditions = splitPath(d.Conditions)
@@ -56,6 +59,13 @@ func (d description) compile() (*entry, error) {
 		e.rules = append(e.rules, r)
 	}
 	return e, nil
+}
+
+func (d description) source(kind string) Source {
+	if slices.Contains(d.Added, kind) || slices.Contains(d.Added, "all") {
+		return FromTable
+	}
+	return FromKind
 }
 
 func (d description) readyRules() []ruleText {

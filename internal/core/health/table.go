@@ -31,8 +31,8 @@ type description struct {
 	Group string `json:"group"`
 	// Kinds may be "*", which means all kinds of the group that have no description of their own.
 	Kinds []string `json:"kinds"`
-	// Added says that Argo CD gives these kinds no health.
-	Added bool `json:"added"`
+	// Added names those of the kinds that Argo CD gives no health; "all" is all of them.
+	Added []string `json:"added"`
 	// Conditions is where the conditions are, if not in status.conditions.
 	Conditions string `json:"conditions"`
 	// Observed is where the controller tells the generation that it has seen, if not in status.observedGeneration;
@@ -120,7 +120,9 @@ func compileTable(projects []project) (*table, error) {
 				continue
 			}
 			for _, kind := range d.Kinds {
-				if err := t.add(d.Group, kind, e); err != nil {
+				own := *e
+				own.kind, own.source = kind, d.source(kind)
+				if err := t.add(d.Group, &own); err != nil {
 					problems = append(problems, fmt.Errorf("%s: %w", p.Project, err))
 				}
 			}
@@ -130,14 +132,12 @@ func compileTable(projects []project) (*table, error) {
 	return t, errors.Join(problems...)
 }
 
-func (t *table) add(group, kind string, e *entry) error {
+func (t *table) add(group string, e *entry) error {
 	kinds := t.kindsOf(group)
-	if kinds[kind] != nil {
-		return fmt.Errorf("%s/%s is described twice", group, kind)
+	if kinds[e.kind] != nil {
+		return fmt.Errorf("%s/%s is described twice", group, e.kind)
 	}
-	own := *e
-	own.kind = kind
-	kinds[kind] = &own
+	kinds[e.kind] = e
 	return nil
 }
 
