@@ -32,6 +32,9 @@ func Worst(a, b Status) Status {
 
 // Aggregate gives the worst status of the parts and names up to three parts that have it, in order of their keys. Parts
 // without health are ignored; nothing to judge is Healthy.
+//
+// It counts every part, whatever its verdict came from. A caller that keeps to Argo CD leaves out those whose source is
+// not InArgoCD: there such an object has no health, and so cannot make its application worse.
 func Aggregate(parts []Part) Health {
 	worst := Healthy
 	for _, p := range parts {

@@ -41,6 +41,13 @@ func replicaSet(f *fields) Health {
 	return Health{Status: Healthy}
 }
 
+// replicationController is what a ReplicaSet was before; Argo CD does not judge it.
+func replicationController(f *fields) Health {
+	h := replicaSet(f)
+	h.Source = FromTable
+	return h
+}
+
 func statefulSet(f *fields) Health {
 	if f.count("status", "observedGeneration") == 0 {
 		return progressing("Waiting for the controller to observe the object for the first time")

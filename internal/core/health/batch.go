@@ -23,3 +23,27 @@ func job(f *fields) Health {
 	}
 	return progressing("Waiting for the job: %s, %d running, %d failed", progress, active, failed)
 }
+
+// cronJob is judged by its last run once there was a successful one: before that nobody can tell a first run that
+// failed from one that is still to come.
+func cronJob(f *fields) Health {
+	if f.flag("spec", "suspend") {
+		return Health{Status: Suspended, Message: "The schedule is suspended"}
+	}
+	if !f.has("status") {
+		return progressing("Waiting for the controller to see the schedule")
+	}
+	scheduled, succeeded := f.text("status", "lastScheduleTime"), f.text("status", "lastSuccessfulTime")
+	switch {
+	case scheduled == "":
+		return Health{Status: Healthy, Message: "No run was due yet"}
+	case len(f.list("status", "active")) > 0:
+		return Health{Status: Healthy, Message: "A run is under way"}
+	case succeeded == "":
+		return Health{Status: Healthy, Message: "No run has succeeded yet"}
+	case succeeded < scheduled:
+		// Both are in UTC and of the same form, so their texts compare like the times.
+		return degraded("The last run, of %s, did not succeed", scheduled)
+	}
+	return Health{Status: Healthy}
+}

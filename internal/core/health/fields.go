@@ -13,14 +13,30 @@ import (
 type fields struct {
 	object  map[string]any
 	problem string
+	// conditionList is read once, because a rule of a table looks at it again and again.
+	conditionList []condition
+	conditionRead bool
 }
 
 // condition is one entry of status.conditions; the zero value says that there is none.
 type condition struct {
 	Type, Status, Reason, Message string
+	// ObservedGeneration is zero where the controller does not tell it.
+	ObservedGeneration int64
 }
 
 func (c condition) isTrue() bool { return c.Status == "True" }
+
+// text is what a condition has to say to a person.
+func (c condition) text() string {
+	switch {
+	case c.Message != "":
+		return c.Message
+	case c.Reason != "":
+		return c.Reason
+	}
+	return c.Type + " is " + c.Status
+}
 
 func (f *fields) value(path ...string) any {
 	v, found, err := unstructured.NestedFieldNoCopy(f.object, path...)
@@ -127,24 +143,105 @@ func (f *fields) has(path ...string) bool {
 	return false
 }
 
+// statusConditions is where nearly all controllers keep their conditions.
+var statusConditions = []string{"status", "conditions"}
+
 // condition returns the first status condition of a type.
 func (f *fields) condition(kind string) condition {
-	var found condition
-	f.items(func(item *fields) bool {
-		if item.text("type") != kind {
-			return true
+	for _, c := range f.conditions(statusConditions) {
+		if c.Type == kind {
+			return c
 		}
-		found = item.asCondition()
-		return false
-	}, "status", "conditions")
-	return found
+	}
+	return condition{}
 }
 
-func (f *fields) asCondition() condition {
-	return condition{
-		Type: f.text("type"), Status: f.text("status"), Reason: f.text("reason"), Message: f.text("message"),
+// conditions are all the conditions at a path. An object is only ever asked for one path.
+func (f *fields) conditions(path []string) []condition {
+	if f.conditionRead {
+		return f.conditionList
 	}
+	f.conditionRead = true
+	f.each(path, func(v any) bool {
+		list, ok := v.([]any)
+		if !ok {
+			f.blame(path, "is not a list")
+			return false
+		}
+		if f.conditionList == nil {
+			f.conditionList = make([]condition, 0, len(list))
+		}
+		for i, raw := range list {
+			m, ok := raw.(map[string]any)
+			if !ok {
+				f.blame(path, fmt.Sprintf("has an item %d that is not a map", i))
+				return false
+			}
+			f.conditionList = append(f.conditionList, f.asCondition(path, m))
+		}
+		return true
+	})
+	return f.conditionList
 }
+
+func (f *fields) asCondition(path []string, m map[string]any) condition {
+	read := func(name string) string {
+		switch v := m[name].(type) {
+		case nil:
+			return ""
+		case string:
+			return v
+		default:
+			f.blame(path, name+" is not a string")
+			return ""
+		}
+	}
+	c := condition{Type: read("type"), Status: read("status"), Reason: read("reason"), Message: read("message")}
+	// A generation of another shape is nobody's mistake to report: the condition is then judged without it.
+	switch v := m["observedGeneration"].(type) {
+	case int64:
+		c.ObservedGeneration = v
+	case float64:
+		c.ObservedGeneration = int64(v)
+	}
+	return c
+}
+
+// each calls yield for every value at a path in which "[]" stands for all items of a list, until yield says no.
+func (f *fields) each(path []string, yield func(v any) bool) {
+	f.descend(f.object, path, path, yield)
+}
+
+func (f *fields) descend(v any, rest, path []string, yield func(v any) bool) bool {
+	for i, name := range rest {
+		if v == nil {
+			return true
+		}
+		if name == everyItem {
+			list, ok := v.([]any)
+			if !ok {
+				f.blame(path, "cannot be read: a parent is not a list")
+				return false
+			}
+			for _, item := range list {
+				if !f.descend(item, rest[i+1:], path, yield) {
+					return false
+				}
+			}
+			return true
+		}
+		m, ok := v.(map[string]any)
+		if !ok {
+			f.blame(path, "cannot be read: a parent is not a map")
+			return false
+		}
+		v = m[name]
+	}
+	return v == nil || yield(v)
+}
+
+// everyItem is the segment of a path that stands for all items of a list.
+const everyItem = "[]"
 
 // unobserved is the verdict while the controller has not yet seen the newest spec: until then the numbers in the
 // status speak about an older one.
@@ -153,13 +250,34 @@ func (f *fields) unobserved() (Health, bool) {
 	if generation <= observed {
 		return Health{}, false
 	}
-	return progressing("Waiting for the controller to observe generation %d: it has seen %d", generation, observed), true
+	return behind(generation, observed), true
+}
+
+// unobservedIfTold is unobserved for a controller that may not tell which generation it has seen.
+func (f *fields) unobservedIfTold() (Health, bool) {
+	if _, found := f.number("status", "observedGeneration"); !found {
+		return Health{}, false
+	}
+	return f.unobserved()
+}
+
+func behind(generation, observed int64) Health {
+	return progressing("Waiting for the controller to observe generation %d: it has seen %d", generation, observed)
 }
 
 func (f *fields) blame(path []string, what string) {
 	if f.problem == "" {
 		f.problem = strings.Join(path, ".") + " " + what
 	}
+}
+
+// shorten keeps the facts about a cluster small: some controllers put whole logs into a message.
+func shorten(message string) string {
+	const most = 512
+	if len(message) <= most {
+		return message
+	}
+	return strings.ToValidUTF8(message[:most], "") + "…"
 }
 
 func progressing(format string, args ...any) Health {

@@ -27,6 +27,9 @@ func (g Gate) judge(it Item, progress Progress) health.Health {
 	if it.Live.Child != nil && !g.ByLetter {
 		return child(*it.Live.Child, h)
 	}
+	if g.ByLetter && !h.Source.InArgoCD() {
+		return health.Health{Status: health.Healthy}
+	}
 	switch h.Status {
 	case "":
 		if h.Message != "" {

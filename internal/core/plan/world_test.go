@@ -30,6 +30,7 @@ var scopes = map[schema.GroupKind]plan.Scope{
 	{Group: "batch", Kind: "Job"}:       plan.ScopeNamespaced,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:         plan.ScopeCluster,
 	{Group: v1alpha1.Group, Kind: "Application"}:                      plan.ScopeNamespaced,
+	{Group: "example.com", Kind: "Boat"}:                              plan.ScopeNamespaced,
 	{Group: "example.com", Kind: "Unheard"}:                           plan.ScopeNamespaced,
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: plan.ScopeCluster,
 	{Kind: "PersistentVolumeClaim"}:                                   plan.ScopeNamespaced,

@@ -240,6 +240,8 @@ func TestNeverComparedIsUnknown(t *testing.T) {
 func TestHealthOfTheWhole(t *testing.T) {
 	quiet := live("Pod", "quiet", health.Degraded, "")
 	quiet.Live.Quiet = true
+	guessed := live("Boat", "guessed", health.Degraded, "")
+	guessed.Live.Health.Source = health.FromConditions
 	skipped := missing("ConfigMap", "skipped")
 	skipped.Action, skipped.Sync = plan.Skip, plan.Unknown
 	cases := map[string]struct {
@@ -252,6 +254,7 @@ func TestHealthOfTheWhole(t *testing.T) {
 		"missing beside one without health": {[]plan.Item{missing("Pod", "a"), live("ConfigMap", "b", "", "")}, "Healthy"},
 		"the worst counts":                  {[]plan.Item{live("Pod", "a", health.Healthy, ""), live("Pod", "b", health.Degraded, ""), live("Pod", "c", health.Progressing, "")}, "Degraded"},
 		"a quiet one does not":              {[]plan.Item{live("Pod", "a", health.Healthy, ""), quiet}, "Healthy"},
+		"one that Argo CD does not judge":   {[]plan.Item{live("Pod", "a", health.Healthy, ""), guessed}, "Healthy"},
 		"only a quiet one":                  {[]plan.Item{quiet}, "Healthy"},
 		"what is to be pruned does not":     {[]plan.Item{live("Pod", "a", health.Healthy, ""), prunable("b", health.Degraded)}, "Healthy"},
 		"all missing, one to be pruned":     {[]plan.Item{missing("Pod", "a"), prunable("b", health.Healthy)}, "Missing"},

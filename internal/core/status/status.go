@@ -146,7 +146,8 @@ func aggregate(p plan.Plan, self object.Key) health.Health {
 		case it.Aside || it.Prunable || it.Hook || it.Key == self:
 		case it.Live != nil:
 			live++
-			if !it.Live.Quiet && !unsettledChild(it) {
+			// What Argo CD does not judge is shown with the object, and counts for nothing.
+			if !it.Live.Quiet && !unsettledChild(it) && it.Live.Health.Source.InArgoCD() {
 				parts = append(parts, health.Part{Key: it.Key.String(), Health: it.Live.Health})
 			}
 		case it.Action == plan.Create:
