@@ -75,6 +75,7 @@ type Cluster interface {
 	Live
 	Server
 	Merger
+	Replacer
 }
 
 // Clusters finds the cluster of a destination, and that cluster's server and

@@ -197,6 +197,7 @@ func (e *Engine) input(o *observation, project policy.Project, rendered manifest
 			Instance:        o.instance,
 			Self:            object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: o.app.Namespace, Name: o.app.Name},
 			CreateNamespace: plan.NamespaceToCreate(o.app),
+			Options:         plan.OptionsOf(o.app),
 		},
 		Project:  project,
 		Desired:  desired,

@@ -240,6 +240,9 @@ func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (
 // nobody else holds.
 func (e *Engine) apply(ctx context.Context, o *observation, it plan.Item, dryRun bool) (*unstructured.Unstructured, error) {
 	body := it.Desired.Body
+	if plan.Replaces(plan.OptionsOf(o.app), body) {
+		return e.replace(ctx, o, it, dryRun)
+	}
 	if rules := o.rules.For(it.Key); it.Live != nil && plan.Respects(o.app) && !rules.Empty() {
 		live, err := o.cluster.Get(ctx, it.Key, it.Version)
 		if err != nil {

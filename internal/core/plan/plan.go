@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -61,6 +62,8 @@ type App struct {
 	// CreateNamespace is the destination namespace if the application asks for
 	// it to be made.
 	CreateNamespace string
+	// Options are its sync options.
+	Options []string
 }
 
 // Scope says where objects of a kind live.
@@ -124,6 +127,8 @@ type Question struct {
 	Live   object.Fact
 	// Rules are those that are about this object.
 	Rules diff.Rules
+	// Replace says that the object is replaced by its manifest as a whole.
+	Replace bool
 }
 
 // Answer is what the server said: the object as it stands and as it would be.
@@ -136,6 +141,11 @@ type Answer struct {
 	// Cleared are the ways to the fields that stand in the way of the manifest:
 	// the prediction is a merge without them, and a sync takes them over first.
 	Cleared [][]string
+	// Replaced says that the prediction is of a replacement. Refusal is what the
+	// server said to one that it did not take: the prediction is then that of an
+	// apply, and what differs cannot be made true.
+	Replaced bool
+	Refusal  string
 	// Problem says why there is no prediction.
 	Problem string
 	// Rejected says that the server will not take the manifest as it stands.
@@ -187,7 +197,9 @@ func Ask(in Input) []Question {
 		if v, ok := in.Verdicts[o.Key]; ok && v.For(pair(in, o), f) {
 			continue
 		}
-		out = append(out, Question{Object: o, Live: f, Rules: in.Rules.For(o.Key)})
+		out = append(out, Question{
+			Object: o, Live: f, Rules: in.Rules.For(o.Key), Replace: Replaces(in.App.Options, o.Body),
+		})
 	}
 	return out
 }
@@ -201,6 +213,9 @@ func pair(in Input, o object.Object) object.Digest {
 	}
 	if schema := in.Cluster.Schemas[o.Key.GroupKind()]; schema != "" {
 		d = object.Combine(d, object.DigestOfText(schema))
+	}
+	if Replaces(in.App.Options, o.Body) {
+		d = object.Combine(d, object.DigestOfText(v1alpha1.SyncOptionReplace))
 	}
 	return d
 }

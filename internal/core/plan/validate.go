@@ -76,6 +76,7 @@ var honouredOptions = []string{
 	v1alpha1.SyncOptionCreateNamespace + "=true",
 	v1alpha1.SyncOptionServerSideApply + "=true",
 	v1alpha1.SyncOptionReplace + "=false",
+	v1alpha1.SyncOptionReplace + "=true",
 	v1alpha1.SyncOptionValidate + "=false",
 	v1alpha1.SyncOptionRespectIgnoreDifferences + "=true",
 	// An object that did not change costs no request here, asked for or not.
