@@ -48,7 +48,7 @@ func answer(ctx context.Context, s Cluster, q plan.Question, w *witness) plan.An
 	case problem != nil:
 		return plan.Answer{Problem: problem.Error()}
 	}
-	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier, Refusal: refusal}
+	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier, Refusal: refusal, Webhooks: q.Webhooks}
 }
 
 func rejected(err error) bool { return fault.ReasonOf(err) == "Rejected" }

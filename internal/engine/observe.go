@@ -198,6 +198,7 @@ func (e *Engine) input(o *observation, project policy.Project, rendered manifest
 			Self:            object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: o.app.Namespace, Name: o.app.Name},
 			CreateNamespace: plan.NamespaceToCreate(o.app),
 			Options:         plan.OptionsOf(o.app),
+			Webhooks:        plan.CountsWebhooks(o.app),
 		},
 		Project:  project,
 		Desired:  desired,

@@ -39,6 +39,9 @@ func Judge(it Item, a Answer, rules diff.Rules) diff.Verdict {
 		return explained(v, problems)
 	}
 	v.Changes, v.Confirmed = diff.Judge(live, predicted, v1alpha1.FieldManagerApply)
+	if a.Webhooks {
+		v.Changes, v.Confirmed = diff.Compare(live, predicted), false
+	}
 	if a.Earlier != nil {
 		leave(&v, live, diff.Left(it.Desired.Body, live, predicted, a.Earlier))
 	}

@@ -64,6 +64,9 @@ type App struct {
 	CreateNamespace string
 	// Options are its sync options.
 	Options []string
+	// Webhooks says that what webhooks would make of a manifest counts as well,
+	// and not only what we own (compare-options: IncludeMutationWebhook=true).
+	Webhooks bool
 }
 
 // Scope says where objects of a kind live.
@@ -129,6 +132,8 @@ type Question struct {
 	Rules diff.Rules
 	// Replace says that the object is replaced by its manifest as a whole.
 	Replace bool
+	// Webhooks says that what webhooks would make of it counts.
+	Webhooks bool
 }
 
 // Answer is what the server said: the object as it stands and as it would be.
@@ -146,6 +151,8 @@ type Answer struct {
 	// apply, and what differs cannot be made true.
 	Replaced bool
 	Refusal  string
+	// Webhooks says that all of the prediction counts, not only what we own.
+	Webhooks bool
 	// Problem says why there is no prediction.
 	Problem string
 	// Rejected says that the server will not take the manifest as it stands.
@@ -194,14 +201,22 @@ func Ask(in Input) []Question {
 		if !ok || hooked(o.Body) {
 			continue
 		}
-		if v, ok := in.Verdicts[o.Key]; ok && v.For(pair(in, o), f) {
+		if v, ok := in.Verdicts[o.Key]; ok && stands(in, v, o, f) {
 			continue
 		}
 		out = append(out, Question{
 			Object: o, Live: f, Rules: in.Rules.For(o.Key), Replace: Replaces(in.App.Options, o.Body),
+			Webhooks: in.App.Webhooks,
 		})
 	}
 	return out
+}
+
+// stands reports whether an earlier verdict holds still. Where more counts than
+// what we own, it holds for the version that it was given for.
+func stands(in Input, v diff.Verdict, o object.Object, f object.Fact) bool {
+	v.Confirmed = v.Confirmed && !in.App.Webhooks
+	return v.For(pair(in, o), f)
 }
 
 // pair names a manifest together with the rules and the schema that it is
@@ -216,6 +231,9 @@ func pair(in Input, o object.Object) object.Digest {
 	}
 	if Replaces(in.App.Options, o.Body) {
 		d = object.Combine(d, object.DigestOfText(v1alpha1.SyncOptionReplace))
+	}
+	if in.App.Webhooks {
+		d = object.Combine(d, object.DigestOfText(v1alpha1.CompareOptionIncludeMutationWebhook))
 	}
 	return d
 }
