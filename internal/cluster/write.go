@@ -89,6 +89,41 @@ func (c *Cluster) DryRunMerge(ctx context.Context, patch *unstructured.Unstructu
 	return u, nil
 }
 
+// Replace puts the body in the place of the live object whose version it
+// carries, or creates it where it carries none. The index has seen it when
+// Replace returns.
+func (c *Cluster) Replace(ctx context.Context, body *unstructured.Unstructured, lenient, dryRun bool) (*unstructured.Unstructured, error) {
+	r, err := c.resource(body.GroupVersionKind(), body.GetNamespace())
+	if err != nil {
+		return nil, err
+	}
+	validation := metav1.FieldValidationStrict
+	if lenient {
+		validation = metav1.FieldValidationIgnore
+	}
+	var dry []string
+	if dryRun {
+		dry = []string{metav1.DryRunAll}
+	}
+	var u *unstructured.Unstructured
+	if body.GetResourceVersion() == "" {
+		u, err = r.Create(ctx, body, metav1.CreateOptions{
+			FieldManager: v1alpha1.FieldManagerApply, FieldValidation: validation, DryRun: dry,
+		})
+	} else {
+		u, err = r.Update(ctx, body, metav1.UpdateOptions{
+			FieldManager: v1alpha1.FieldManagerApply, FieldValidation: validation, DryRun: dry,
+		})
+	}
+	if err != nil {
+		return nil, classify(err)
+	}
+	if !dryRun {
+		c.index.written(c.tracker.FactOf(u, v1alpha1.FieldManagerApply))
+	}
+	return u, nil
+}
+
 // Delete removes the object that the fact is about, and no other: the live
 // object is read first and must still carry the same identity and the same
 // application's mark, and the request holds the server to exactly that

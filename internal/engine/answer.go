@@ -17,6 +17,16 @@ func answer(ctx context.Context, s Cluster, q plan.Question, w *witness) plan.An
 	if err != nil {
 		return plan.Answer{Problem: err.Error()}
 	}
+	refusal := ""
+	if q.Replace {
+		a, ok := replaced(ctx, w, q, live)
+		if ok {
+			return a
+		}
+		// What the server will not replace may still be in sync: then nothing has
+		// to be replaced.
+		refusal = a.Refusal
+	}
 	body := q.Object.Body
 	predicted, err := s.DryRun(ctx, body)
 	if rejected(err) && !q.Rules.Empty() {
@@ -27,8 +37,8 @@ func answer(ctx context.Context, s Cluster, q plan.Question, w *witness) plan.An
 		}
 	}
 	earlier, problem := w.manifest(ctx, q.Object.Key, live)
-	if rejected(err) && problem == nil {
-		if a, ok := cleared(ctx, s, refusal{body: body, live: live, earlier: earlier, err: err}); ok {
+	if rejected(err) && problem == nil && !q.Replace {
+		if a, ok := cleared(ctx, s, refused{body: body, live: live, earlier: earlier, err: err}); ok {
 			return a
 		}
 	}
@@ -38,13 +48,13 @@ func answer(ctx context.Context, s Cluster, q plan.Question, w *witness) plan.An
 	case problem != nil:
 		return plan.Answer{Problem: problem.Error()}
 	}
-	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier}
+	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier, Refusal: refusal, Webhooks: q.Webhooks}
 }
 
 func rejected(err error) bool { return fault.ReasonOf(err) == "Rejected" }
 
-// refusal is a manifest that the server did not take beside what stands.
-type refusal struct {
+// refused is a manifest that the server did not take beside what stands.
+type refused struct {
 	body, live, earlier *unstructured.Unstructured
 	err                 error
 }
@@ -53,7 +63,7 @@ type refusal struct {
 // that takes it over, and then applies. No single apply does both, but a merge
 // has the same result. Only if the server takes it is it known that this was
 // the reason.
-func cleared(ctx context.Context, s Merger, r refusal) (plan.Answer, bool) {
+func cleared(ctx context.Context, s Merger, r refused) (plan.Answer, bool) {
 	ways := diff.Obstacles(r.body, r.live, r.earlier, fault.FieldsOf(r.err))
 	patch, done := diff.Cleared(r.body, r.live, ways, v1alpha1.FieldManagerApply)
 	if len(done) == 0 {

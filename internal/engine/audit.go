@@ -37,6 +37,7 @@ func (e *Engine) Audit(ctx context.Context, name string) (right bool, err error)
 	}
 	e.audits.Add(1)
 	q := plan.Question{Object: it.Desired, Live: *it.Live, Rules: o.rules.For(it.Key)}
+	// What is replaced is never vouched for: its verdict holds for one version.
 	a := answer(ctx, o.cluster, q, &witness{engine: e, o: o})
 	if a.Problem != "" || a.Live.GetResourceVersion() != it.Live.ResourceVersion {
 		// No answer, or one about another reading: it says nothing of ours.

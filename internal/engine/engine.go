@@ -89,6 +89,7 @@ type Cluster interface {
 	Server
 	Runner
 	Merger
+	Replacer
 }
 
 // Clusters finds the cluster of a destination, and that cluster's server and

@@ -216,6 +216,7 @@ func (e *Engine) input(o *observation, project policy.Project, rendered manifest
 			CreateNamespace: o.options.Namespace(o.app),
 			Options:         o.options,
 			Force:           forced(o.look.op),
+			Webhooks:        plan.CountsWebhooks(o.app),
 		},
 		Project:  project,
 		Desired:  wish.Objects,

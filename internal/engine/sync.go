@@ -239,6 +239,9 @@ func synced(state *v1alpha1.OperationState) []object.Key {
 // nobody else holds.
 func (e *Engine) apply(ctx context.Context, o *observation, it plan.Item, dryRun bool) (*unstructured.Unstructured, error) {
 	body := it.Desired.Body
+	if plan.Replaces(o.options, body) {
+		return e.replace(ctx, o, it, dryRun)
+	}
 	if rules := o.rules.For(it.Key); it.Live != nil && plan.Respects(o.app) && !rules.Empty() {
 		live, err := o.cluster.Get(ctx, it.Key, it.Version)
 		if err != nil {

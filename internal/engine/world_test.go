@@ -327,6 +327,11 @@ func (c *target) Delete(_ context.Context, f object.Fact, _ metav1.DeletionPropa
 	return w.took()
 }
 
+// Replace is for those who ask for it; nobody does here.
+func (c *target) Replace(_ context.Context, body *unstructured.Unstructured, _, _ bool) (*unstructured.Unstructured, error) {
+	return nil, fault.Terminalf("Refused", "nobody replaces %s", object.KeyOf(body))
+}
+
 // DryRunMerge is for refusals; nobody refuses here.
 func (c *target) DryRunMerge(_ context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return nil, fault.Terminalf("Refused", "nothing refuses %s", object.KeyOf(patch))

@@ -81,7 +81,7 @@ func (s *situation) section(name, text string) error {
 		}
 	case "application":
 		return yaml.Unmarshal([]byte(text), &s.spec)
-	case "git", "by", "then", "after":
+	case "git", "by", "then", "explain", "after":
 	default:
 		return fmt.Errorf("there is no such section")
 	}

@@ -78,6 +78,7 @@ func (s *stage) furnish(t *testing.T) {
 		{"apply", "-f", filepath.Join("testdata", "crds.yaml")},
 		{"wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"},
 		{"create", "namespace", control},
+		{"apply", "-f", filepath.Join("testdata", "settings.yaml")},
 	} {
 		if out, err := s.kubectl(t.Context(), "", args...); err != nil {
 			t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)

@@ -11,6 +11,7 @@ import (
 // The sections that say what has to come of a situation.
 const (
 	then      = "then"
+	explain   = "explain"
 	afterSync = "after sync"
 )
 
@@ -48,6 +49,9 @@ func (p *play) perform() {
 	v := p.look(wanted)
 	p.requests(&v)
 	p.compare(then, v)
+	if _, ok := p.text(explain); ok {
+		p.compare(explain, p.explained())
+	}
 	if v.sync == string(v1alpha1.SyncStatusCodeSynced) {
 		p.swear()
 	}

@@ -65,6 +65,23 @@ func (p *play) look(wanted string) verdict {
 	return v
 }
 
+// explained is what the command line says of the differences.
+func (p *play) explained() verdict {
+	p.Helper()
+	out, errOut, code, err := p.towline(p.Context(), "app", "explain", p.situation.name)
+	p.must(err)
+	if code != 0 {
+		p.Fatalf("towline app explain ended with %d and said:\n%s%s", code, out, errOut)
+	}
+	v := verdict{}
+	for line := range strings.Lines(out) {
+		if strings.TrimSpace(line) != "" {
+			v.add("%s", strings.TrimRight(line, "\n"))
+		}
+	}
+	return v
+}
+
 func (v *verdict) changes(d document) {
 	if len(d.Objects) > 0 {
 		v.add("changes:")

@@ -17,6 +17,9 @@ import (
 // are the names in patches.
 const webhookLabel = "webhook"
 
+// signing is the webhook that writes down who wrote last.
+const signing = "signs"
+
 // refusing is the webhook that does not want to be asked what it would do.
 const refusing = "refuses-dry-run"
 
@@ -28,12 +31,12 @@ type operation struct {
 }
 
 // patches are the webhooks: what each does to an object.
-func patches() map[string]func(*unstructured.Unstructured) []operation {
-	return map[string]func(*unstructured.Unstructured) []operation{
-		"adds-key": func(*unstructured.Unstructured) []operation {
+func patches() map[string]func(u *unstructured.Unstructured, manager string) []operation {
+	return map[string]func(*unstructured.Unstructured, string) []operation{
+		"adds-key": func(*unstructured.Unstructured, string) []operation {
 			return []operation{{"add", "/data/injected", "yes"}}
 		},
-		"adds-sidecar": func(u *unstructured.Unstructured) []operation {
+		"adds-sidecar": func(u *unstructured.Unstructured, _ string) []operation {
 			list, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
 			for _, c := range list {
 				if m, ok := c.(map[string]any); ok && m["name"] == "sidecar" {
@@ -42,10 +45,13 @@ func patches() map[string]func(*unstructured.Unstructured) []operation {
 			}
 			return []operation{{"add", "/spec/template/spec/containers/-", map[string]any{"name": "sidecar", "image": "example.com/sidecar:1"}}}
 		},
-		"sets-size": func(*unstructured.Unstructured) []operation {
+		"sets-size": func(*unstructured.Unstructured, string) []operation {
 			return []operation{{"add", "/data/size", "as the webhook says"}}
 		},
-		refusing: func(*unstructured.Unstructured) []operation { return nil },
+		signing: func(_ *unstructured.Unstructured, manager string) []operation {
+			return []operation{{"add", "/data/by", manager}}
+		},
+		refusing: func(*unstructured.Unstructured, string) []operation { return nil },
 	}
 }
 
@@ -91,7 +97,12 @@ func admit(w http.ResponseWriter, r *http.Request) {
 		response.Allowed = false
 		response.Result = &metav1.Status{Message: "this webhook does not do dry-runs"}
 	}
-	if ops := patch(u); len(ops) > 0 {
+	var options metav1.PatchOptions
+	if err := json.Unmarshal(review.Request.Options.Raw, &options); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if ops := patch(u, options.FieldManager); len(ops) > 0 {
 		raw, err := json.Marshal(ops)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)

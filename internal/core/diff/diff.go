@@ -103,13 +103,7 @@ func Judge(live, predicted *unstructured.Unstructured, manager string) (changes 
 	for _, e := range slices.Concat(after, before) {
 		found = append(found, field.Delta(e.Fields, live.Object, predicted.Object)...)
 	}
-	for _, d := range once(found) {
-		changes = append(changes, Change{
-			Path: d.Path, Live: d.Live, Desired: d.Other, Holders: holders(live, d.Elements, manager),
-		})
-	}
-	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return masked(live, changes), reflect.DeepEqual(ownership(after), ownership(before))
+	return changesOf(live, found, manager), reflect.DeepEqual(ownership(after), ownership(before))
 }
 
 // once tells each difference once. What is held as a whole before and in parts

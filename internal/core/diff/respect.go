@@ -24,9 +24,23 @@ func (r Rules) Respect(desired, live *unstructured.Unstructured, manager string)
 	return &unstructured.Unstructured{Object: w.maps(desired.Object, kept.Object, live.Object, nil)}, nil
 }
 
+// Keep is the manifest to replace an object with where ignored fields are left
+// to others: each is sent with its live value, whoever holds it, since what a
+// replacement does not say is removed.
+func (r Rules) Keep(desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	_, kept, problems := r.Strip(live, desired)
+	if len(problems) > 0 {
+		return nil, errors.New(problems[0].Message)
+	}
+	w := respect{live: live, all: true}
+	return &unstructured.Unstructured{Object: w.maps(desired.Object, kept.Object, live.Object, nil)}, nil
+}
+
 type respect struct {
 	live    *unstructured.Unstructured
 	manager string
+	// all sends what others hold, too.
+	all bool
 }
 
 // value is the desired value with the ignored parts of it settled. kept is
@@ -81,7 +95,7 @@ func (w respect) lists(desired, kept, live []any, way []string) []any {
 }
 
 func (w respect) othersHold(way []string) bool {
-	return slices.ContainsFunc(field.Owners(w.live, way), func(e field.Entry) bool {
+	return !w.all && slices.ContainsFunc(field.Owners(w.live, way), func(e field.Entry) bool {
 		return e.Manager != w.manager || e.Operation != field.Apply || e.Subresource != ""
 	})
 }

@@ -128,3 +128,47 @@ func without(set Set, ways [][]string) Set {
 	}
 	return set
 }
+
+// Updated is the managedFields in which what the manager holds through Apply
+// is held through Update instead, together with what it holds so already.
+func Updated(u *unstructured.Unstructured, manager string) []any {
+	meta, _ := u.Object["metadata"].(map[string]any)
+	list, _ := meta["managedFields"].([]any)
+	out := make([]any, 0, len(list))
+	at := map[string]int{}
+	for _, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		m = maps.Clone(m)
+		if str(m, "manager") == manager && str(m, "subresource") == "" {
+			m["operation"] = Update
+			version := str(m, "apiVersion")
+			if i, also := at[version]; also {
+				first, _ := out[i].(map[string]any)
+				a, _ := first["fieldsV1"].(map[string]any)
+				b, _ := m["fieldsV1"].(map[string]any)
+				first["fieldsV1"] = union(a, b)
+				continue
+			}
+			at[version] = len(out)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// union is what either set holds.
+func union(a, b Set) Set {
+	out := maps.Clone(a)
+	if out == nil {
+		out = Set{}
+	}
+	for k, v := range b {
+		sub, _ := out[k].(map[string]any)
+		more, _ := v.(map[string]any)
+		out[k] = union(sub, more)
+	}
+	return out
+}

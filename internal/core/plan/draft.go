@@ -74,7 +74,8 @@ func (d *draft) desired(o object.Object) {
 }
 
 func (d *draft) verdict(it Item, f object.Fact) diff.Verdict {
-	if v, ok := d.in.Verdicts[it.Key]; ok && v.For(it.Pair, f) {
+	if v, ok := d.in.Verdicts[it.Key]; ok && stands(d.in, v, it.Desired, f) {
+		v.Confirmed = v.Confirmed && !d.in.App.Webhooks
 		return v
 	}
 	a, ok := d.answers[it.Key]

@@ -6,6 +6,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/field"
+	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
@@ -26,17 +27,35 @@ func Judge(it Item, a Answer, rules diff.Rules) diff.Verdict {
 	}
 	v.Version, v.Live = a.Live.GetResourceVersion(), judged(*it.Live, a.Live)
 	live, predicted, problems := rules.For(it.Key).Strip(a.Live, a.Predicted)
+	if a.Replaced {
+		v.Live = object.Digest{}
+		v.Changes = diff.JudgeReplaced(
+			diff.Replacing{Desired: it.Desired.Body, Live: live, Predicted: predicted, Earlier: a.Earlier}, v1alpha1.FieldManagerApply)
+		return explained(v, problems)
+	}
 	if len(a.Cleared) > 0 {
 		// The prediction is a merge, which owns nothing: all that differs is ours.
 		v.Changes, v.Left = diff.Compare(live, predicted), a.Cleared
-		return v
+		return explained(v, problems)
 	}
 	v.Changes, v.Confirmed = diff.Judge(live, predicted, v1alpha1.FieldManagerApply)
+	if a.Webhooks {
+		v.Changes, v.Confirmed = diff.Compare(live, predicted), false
+	}
 	if a.Earlier != nil {
 		leave(&v, live, diff.Left(it.Desired.Body, live, predicted, a.Earlier))
 	}
-	// A rule that failed was followed on neither side: where nothing differs it
-	// does not matter, and where something does it may be what the rule is about.
+	if a.Refusal != "" && len(v.Changes) > 0 {
+		v.Problem, v.Rejected = a.Refusal, true
+		return v
+	}
+	return explained(v, problems)
+}
+
+// explained adds a rule that failed: it was followed on neither side. Where
+// nothing differs it does not matter, and where something does it may be what
+// the rule is about.
+func explained(v diff.Verdict, problems []finding.Finding) diff.Verdict {
 	if len(problems) > 0 && len(v.Changes) > 0 {
 		v.Problem = problems[0].Message
 	}

@@ -74,6 +74,9 @@ type App struct {
 	Options Options
 	// Force makes anew whatever cannot be changed.
 	Force bool
+	// Webhooks says that what webhooks would make of a manifest counts as well,
+	// and not only what we own (compare-options: IncludeMutationWebhook=true).
+	Webhooks bool
 }
 
 // Scope says where objects of a kind live.
@@ -145,6 +148,10 @@ type Question struct {
 	Live   object.Fact
 	// Rules are those that are about this object.
 	Rules diff.Rules
+	// Replace says that the object is replaced by its manifest as a whole.
+	Replace bool
+	// Webhooks says that what webhooks would make of it counts.
+	Webhooks bool
 }
 
 // Answer is what the server said: the object as it stands and as it would be.
@@ -157,6 +164,13 @@ type Answer struct {
 	// Cleared are the ways to the fields that stand in the way of the manifest:
 	// the prediction is a merge without them, and a sync takes them over first.
 	Cleared [][]string
+	// Replaced says that the prediction is of a replacement. Refusal is what the
+	// server said to one that it did not take: the prediction is then that of an
+	// apply, and what differs cannot be made true.
+	Replaced bool
+	Refusal  string
+	// Webhooks says that all of the prediction counts, not only what we own.
+	Webhooks bool
 	// Problem says why there is no prediction.
 	Problem string
 	// Rejected says that the server will not take the manifest as it stands.
@@ -221,12 +235,22 @@ func Ask(in Input) []Question {
 		if !ok {
 			continue
 		}
-		if v, ok := in.Verdicts[o.Key]; ok && v.For(pair(in, o), f) {
+		if v, ok := in.Verdicts[o.Key]; ok && stands(in, v, o, f) {
 			continue
 		}
-		out = append(out, Question{Object: o, Live: f, Rules: in.Rules.For(o.Key)})
+		out = append(out, Question{
+			Object: o, Live: f, Rules: in.Rules.For(o.Key), Replace: Replaces(in.App.Options, o.Body),
+			Webhooks: in.App.Webhooks,
+		})
 	}
 	return out
+}
+
+// stands reports whether an earlier verdict holds still. Where more counts than
+// what we own, it holds for the version that it was given for.
+func stands(in Input, v diff.Verdict, o object.Object, f object.Fact) bool {
+	v.Confirmed = v.Confirmed && !in.App.Webhooks
+	return v.For(pair(in, o), f)
 }
 
 // pair names a manifest together with the rules and the schema that it is
@@ -238,6 +262,12 @@ func pair(in Input, o object.Object) object.Digest {
 	}
 	if schema := in.Cluster.Schemas[o.Key.GroupKind()]; schema != "" {
 		d = object.Combine(d, object.DigestOfText(schema))
+	}
+	if Replaces(in.App.Options, o.Body) {
+		d = object.Combine(d, object.DigestOfText(v1alpha1.SyncOptionReplace))
+	}
+	if in.App.Webhooks {
+		d = object.Combine(d, object.DigestOfText(v1alpha1.CompareOptionIncludeMutationWebhook))
 	}
 	return d
 }

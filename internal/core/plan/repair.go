@@ -44,7 +44,7 @@ func Repair(
 func repaired(
 	body *unstructured.Unstructured, options []string, undeclared map[schema.GroupVersionKind][]repair.Path,
 ) (*unstructured.Unstructured, []string) {
-	if ServerSide(options, body) {
+	if ServerSide(options, body) || Replaces(options, body) {
 		return body, nil
 	}
 	body, notes := repair.Duplicates(body)
@@ -67,6 +67,19 @@ func ServerSide(options []string, body *unstructured.Unstructured) bool {
 		return own == v1alpha1.SyncOptionValueTrue
 	}
 	return has(options, v1alpha1.SyncOptionServerSideApply, v1alpha1.SyncOptionValueTrue)
+}
+
+// Replaces reports whether an object is replaced by its manifest as a whole
+// (Replace=true), which beats server-side apply. The application and the
+// resource can each say so.
+func Replaces(options []string, body *unstructured.Unstructured) bool {
+	return asks(options, body, v1alpha1.SyncOptionReplace, v1alpha1.SyncOptionValueTrue)
+}
+
+// Forces reports whether an object that the server will not replace may be
+// deleted and made anew.
+func Forces(body *unstructured.Unstructured) bool {
+	return asks(nil, body, v1alpha1.SyncOptionForce, v1alpha1.SyncOptionValueTrue)
 }
 
 // Lenient reports whether a manifest may have what its kind does not know

@@ -3,10 +3,12 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/object"
 )
 
 // Validate checks what an application's spec says by itself, and names what
@@ -70,8 +72,34 @@ func usesJsonnet(j v1alpha1.ApplicationSourceJsonnet) bool {
 	return len(j.ExtVars) > 0 || len(j.TLAs) > 0 || len(j.Libs) > 0
 }
 
-func notHonoured(app *v1alpha1.Application) []string {
+// compareOptions are an application's wishes for its comparison, each with
+// what keeps it from being honoured.
+func compareOptions(app *v1alpha1.Application) []string {
 	var out []string
+	for o := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationCompareOptions], ",") {
+		o = strings.ReplaceAll(o, " ", "")
+		switch o {
+		case "", v1alpha1.CompareOptionServerSideDiff, v1alpha1.CompareOptionServerSideDiff + "=true",
+			v1alpha1.CompareOptionIncludeMutationWebhook, v1alpha1.CompareOptionIncludeMutationWebhook + "=true",
+			v1alpha1.CompareOptionIncludeMutationWebhook + "=false":
+		case v1alpha1.CompareOptionServerSideDiff + "=false":
+			out = append(out, fmt.Sprintf("%s %q (the server is always asked)", v1alpha1.AnnotationCompareOptions, o))
+		default:
+			out = append(out, fmt.Sprintf("%s %q of an application", v1alpha1.AnnotationCompareOptions, o))
+		}
+	}
+	return out
+}
+
+// CountsWebhooks reports whether the application asks for what webhooks would
+// make of its manifests to count.
+func CountsWebhooks(app *v1alpha1.Application) bool {
+	options := app.Annotations[v1alpha1.AnnotationCompareOptions]
+	return object.Option(options, v1alpha1.CompareOptionIncludeMutationWebhook) == v1alpha1.SyncOptionValueTrue
+}
+
+func notHonoured(app *v1alpha1.Application) []string {
+	out := compareOptions(app)
 	if app.Spec.SourceHydrator != nil {
 		out = append(out, "spec.sourceHydrator")
 	}
