@@ -60,6 +60,10 @@ type Env struct {
 	// Hub and Planner are only called by commands that need them.
 	Hub     func(ctx context.Context, f Flags) (Hub, error)
 	Planner func(ctx context.Context, f Flags) (Planner, error)
+	// Judge is called by commands that judge objects in files, which ReadFile
+	// reads.
+	Judge    func(rules HealthRules) (Judge, error)
+	ReadFile func(name string) ([]byte, error)
 
 	// colour is the flag of the command that runs, for its errors too.
 	colour string
