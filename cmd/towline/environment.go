@@ -38,7 +38,9 @@ func environment() *cli.Env {
 		Projects: func(_ context.Context, f cli.Flags) (cli.Projects, error) {
 			return hubClient(f)
 		},
-		Planner: newPlanner,
+		Planner:  newPlanner,
+		Judge:    newFileJudge,
+		ReadFile: os.ReadFile,
 	}
 	if w, h, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
 		e.Width, e.Height = w, h

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/core/health"
 	"github.com/towline-cd/towline/internal/script"
 	"github.com/towline-cd/towline/internal/settings"
@@ -92,3 +96,64 @@ func healthRules(all *settings.Settings) []script.Rule {
 	}
 	return out
 }
+
+// fileJudge judges objects in files, for the command line.
+type fileJudge struct {
+	*scripts
+	problems []string
+}
+
+func newFileJudge(rules cli.HealthRules) (cli.Judge, error) {
+	j := &fileJudge{scripts: newScripts()}
+	if rules.Name != "" {
+		one := script.Script{Origin: rules.Name, Source: rules.Script, OpenLibs: rules.OpenLibs}
+		if problem := j.host.Check(one); problem != "" {
+			j.Close()
+			return nil, errors.New(problem)
+		}
+		j.judge.Set([]script.Rule{{Kind: "*", Script: one}})
+		return j, nil
+	}
+	all := settings.Parse(rules.Settings)
+	for _, p := range all.Problems {
+		if strings.HasPrefix(p, v1alpha1.KeyCustomizations) {
+			j.problems = append(j.problems, p)
+		}
+	}
+	for _, r := range healthRules(&all) {
+		if problem := j.host.Check(r.Script); problem != "" {
+			j.problems = append(j.problems, problem)
+		}
+	}
+	j.judge.Set(healthRules(&all))
+	return j, nil
+}
+
+// Judge says which rule decided, too.
+func (j *fileJudge) Judge(objects []*unstructured.Unstructured) []cli.Judged {
+	out := make([]cli.Judged, len(objects))
+	for i, u := range objects {
+		h := j.health(u)
+		out[i] = cli.Judged{Health: h, Rule: j.rule(u, h)}
+	}
+	return out
+}
+
+func (j *fileJudge) rule(u *unstructured.Unstructured, h health.Health) string {
+	if _, going := health.Going(u); going {
+		return "deletion"
+	}
+	if s, ok := j.judge.Script(u.GroupVersionKind().GroupKind()); ok {
+		return s.Origin
+	}
+	if h == (health.Health{}) {
+		return "none for this kind"
+	}
+	return "built in"
+}
+
+// Problems are what of the settings cannot be used.
+func (j *fileJudge) Problems() []string { return j.problems }
+
+// Close ends the workers.
+func (j *fileJudge) Close() { j.close() }

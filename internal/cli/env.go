@@ -66,6 +66,10 @@ type Env struct {
 	Hub      func(ctx context.Context, f Flags) (Hub, error)
 	Projects func(ctx context.Context, f Flags) (Projects, error)
 	Planner  func(ctx context.Context, f Flags) (Planner, error)
+	// Judge is called by commands that judge objects in files, which ReadFile
+	// reads.
+	Judge    func(rules HealthRules) (Judge, error)
+	ReadFile func(name string) ([]byte, error)
 
 	// colour is the flag of the command that runs, for its errors too.
 	colour string

@@ -53,6 +53,9 @@ func (j *Judge) Set(list []Rule) (moved func(schema.GroupKind) bool) {
 	}
 }
 
+// Script is the script that judges the objects of a kind, if there is one.
+func (j *Judge) Script(gk schema.GroupKind) (Script, bool) { return j.rules.Load().of(gk) }
+
 // Scripted says whether objects of a kind are judged by a script.
 func (j *Judge) Scripted(gk schema.GroupKind) bool {
 	_, ok := j.rules.Load().of(gk)
