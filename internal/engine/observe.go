@@ -55,6 +55,9 @@ type look struct {
 	run       plan.Run
 	source    *v1alpha1.ApplicationSource
 	manifests []string
+	// removing says that the application is being deleted: only its hooks
+	// matter.
+	removing bool
 }
 
 // observe looks at an application. It never writes.
@@ -224,6 +227,7 @@ func (e *Engine) input(o *observation, project policy.Project, rendered manifest
 		Hooks:    wish.Hooks,
 		Mark:     e.mark(o),
 		Run:      o.look.run,
+		Removing: o.look.removing,
 		LeftOut:  leftOut(rendered),
 		Live:     liveFacts(o, wish.Objects),
 		Verdicts: e.knownVerdicts(o.app.Name),

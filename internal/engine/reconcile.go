@@ -181,12 +181,13 @@ const askAgain = 30 * time.Second
 // report writes the status that follows from a look, if it differs from the
 // one that stands.
 func (e *Engine) report(ctx context.Context, o *observation, op *v1alpha1.OperationState) (*v1alpha1.Application, error) {
-	st := e.status(o, op)
-	if o.app.Annotations[v1alpha1.AnnotationRefresh] == "" && equality.Semantic.DeepEqual(st, o.app.Status) {
+	next := o.app.DeepCopy()
+	next.Status = e.status(o, op)
+	guard(next, o.plan)
+	if o.app.Annotations[v1alpha1.AnnotationRefresh] == "" && equality.Semantic.DeepEqual(next.Status, o.app.Status) &&
+		slices.Equal(next.Finalizers, o.app.Finalizers) {
 		return o.app, nil
 	}
-	next := o.app.DeepCopy()
-	next.Status = st
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
 	return e.write(ctx, o.app, next)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,63 +14,237 @@ import (
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 )
 
-// remove deletes what the application put there, as far as its finalizer asks
-// for it, and lets the application go when nothing is left.
+// remove takes an application down: the hooks before, its objects, the hooks
+// after. Each stage is over when its finalizer is off, so whoever comes after a
+// crash knows where to go on.
 func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result, error) {
-	propagation, cascade := cascadeOf(app)
-	if !cascade {
+	_, cascade := cascadeOf(app)
+	if !cascade && !slices.ContainsFunc(app.Finalizers, hookFinalizer) {
 		return Result{}, nil
 	}
-	c, _, _, err := e.Clusters.For(app.Spec.Destination)
+	c, server, name, err := e.Clusters.For(app.Spec.Destination)
 	if err != nil && fault.ClassOf(err) == fault.Terminal {
 		slog.WarnContext(ctx, "destination is not known, letting the application go without deleting", "app", app.Name, "error", err)
-		return Result{}, e.release(ctx, app)
+		e.forget(app.Name)
+		return Result{}, e.release(ctx, app, func(f string) bool { _, ok := propagations[f]; return ok || hookFinalizer(f) })
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	self := object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: app.Namespace, Name: app.Name}
-	removal := plan.Remove(c.Managed(object.Instance(e.Namespace, app.Namespace, app.Name)), self)
+	r := removal{engine: e, app: app, cluster: c, server: server, clusterName: name}
+	for _, stage := range []struct {
+		finalizer string
+		run       func(context.Context) (bool, error)
+	}{
+		{v1alpha1.FinalizerPreDelete, r.hooks(plan.PreDelete)},
+		{v1alpha1.FinalizerPreDeleteCleanup, r.cleanup(plan.PreDelete)},
+		{"", r.objects},
+		{v1alpha1.FinalizerPostDelete, r.hooks(plan.PostDelete)},
+		{v1alpha1.FinalizerPostDeleteCleanup, r.cleanup(plan.PostDelete)},
+	} {
+		if stage.finalizer != "" && !slices.Contains(app.Finalizers, stage.finalizer) || stage.finalizer == "" && !cascade {
+			continue
+		}
+		over, err := stage.run(ctx)
+		if err != nil || !over {
+			return Result{}, err
+		}
+		// The write brings the application back, and the next stage with it.
+		if stage.finalizer != "" {
+			return Result{After: 1}, e.release(ctx, app, func(f string) bool { return f == stage.finalizer })
+		}
+		e.forget(app.Name)
+		return Result{After: 1}, e.release(ctx, app, func(f string) bool { _, ok := propagations[f]; return ok })
+	}
+	return Result{}, nil
+}
+
+// removal is the deletion of one application.
+type removal struct {
+	engine              *Engine
+	app                 *v1alpha1.Application
+	cluster             Cluster
+	server, clusterName string
+}
+
+// objects deletes the application's objects, the last wave first. It is over
+// when none is left.
+func (r removal) objects(ctx context.Context) (over bool, err error) {
+	propagation, _ := cascadeOf(r.app)
+	project, err := r.engine.Hub.Project(ctx, r.app.ProjectName())
+	if err != nil {
+		return false, r.stuck(ctx, []finding.Finding{deletion(object.Key{}, fmt.Sprintf(
+			"what may be deleted is the word of project %q, and it cannot be read: %v; make the project again, or take the finalizer off by hand",
+			r.app.ProjectName(), err))})
+	}
+	self := object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: r.app.Namespace, Name: r.app.Name}
+	what := plan.Remove(plan.Removing{
+		Managed: r.cluster.Managed(object.Instance(r.engine.Namespace, r.app.Namespace, r.app.Name)),
+		Self:    self, Project: policy.Of(project), Options: plan.OptionsOf(r.app),
+		Approved: plan.Approved(r.app, r.app.DeletionTimestamp.Time),
+		Scopes:   r.cluster.View().Scopes,
+	})
 	var problems []finding.Finding
-	for _, f := range removal.Delete {
-		if err := c.Delete(ctx, f, propagation); err != nil {
-			problems = append(problems, finding.Finding{
-				Reason: finding.Deletion, Severity: finding.Error, Key: f.Key, Message: fmt.Sprintf("deleting %s: %v", f.Key, err),
-			})
+	for _, f := range slices.Concat(what.Delete, what.Going) {
+		// Nobody waits for the result of a hook any more.
+		if f.Held {
+			if err := r.cluster.Release(ctx, f); err != nil {
+				problems = append(problems, deletion(f.Key, fmt.Sprintf("letting go of the hook %s: %v", f.Key, err)))
+			}
+		}
+	}
+	for _, f := range what.Delete {
+		if err := r.cluster.Delete(ctx, f, propagation); err != nil {
+			problems = append(problems, deletion(f.Key, fmt.Sprintf("deleting %s: %v", f.Key, err)))
 		}
 	}
 	// An object that cannot be seen may still be there.
-	for _, what := range plan.Unseen(app.Status.Resources, c.View()) {
-		problems = append(problems, finding.Finding{
-			Reason: finding.Deletion, Severity: finding.Error,
-			Message: "it is not known whether this object is gone: " + what +
-				"; let the cluster answer for it, or take the finalizer off by hand",
-		})
+	for _, unseen := range plan.Unseen(r.app.Status.Resources, r.cluster.View()) {
+		problems = append(problems, deletion(object.Key{},
+			"it is not known whether this object is gone: "+unseen+"; let the cluster answer for it, or take the finalizer off by hand"))
 	}
 	if len(problems) > 0 {
-		o := &observation{app: app, source: app.Status.Sync.ComparedTo.Source, revision: app.Status.Sync.Revision, findings: problems}
-		if _, err := e.report(ctx, o, app.Status.OperationState); err != nil {
-			return Result{}, err
+		return false, r.stuck(ctx, problems)
+	}
+	if len(what.Unconfirmed) > 0 {
+		var names []string
+		for _, f := range what.Unconfirmed {
+			names = append(names, f.Key.String())
 		}
-		return Result{}, fmt.Errorf("deleting application %q: %d objects are still there or not known: %s",
-			app.Name, len(problems), problems[0].Message)
+		return false, r.tell(ctx, []finding.Finding{{
+			Reason: finding.Deletion, Severity: finding.Warning,
+			Message: "waiting for a confirmation to delete " + strings.Join(names, ", ") +
+				"; set the annotation argocd.argoproj.io/deletion-approved of the application to the present time to give it",
+		}})
 	}
-	if len(removal.Delete) > 0 || len(removal.Going) > 0 {
-		// Their last events bring us back.
-		return Result{}, nil
-	}
-	e.forget(app.Name)
-	return Result{}, e.release(ctx, app)
+	// Their last events bring us back.
+	return what.Over(), nil
 }
 
-// release takes the finalizers of the cascade off.
-func (e *Engine) release(ctx context.Context, app *v1alpha1.Application) error {
+// hooks runs the hooks of one point of the deletion. It is over when all of
+// them succeeded; one that failed blocks, and says so.
+func (r removal) hooks(phase plan.Phase) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		o, err := r.look(ctx)
+		if err != nil {
+			return false, err
+		}
+		for {
+			step := plan.RemovalHooks(*o.plan, phase)
+			switch step.Do {
+			case plan.DoDone:
+				return true, nil
+			case plan.DoWait:
+				return false, r.tell(ctx, []finding.Finding{{Reason: finding.Deletion, Severity: finding.Warning, Message: step.Message}})
+			case plan.DoFail:
+				return false, r.stuck(ctx, []finding.Finding{deletion(object.Key{}, fmt.Sprintf("%s hooks: %s", phase, step.Message))})
+			case plan.DoApply, plan.DoClear, plan.DoPrune, plan.DoNote, plan.DoRelease, plan.DoLook:
+			}
+			results, err := r.engine.execute(ctx, o, work{step: step})
+			if err != nil {
+				return false, err
+			}
+			for _, result := range results {
+				if result.Outcome.Code == plan.CodeFailed {
+					return false, r.stuck(ctx, []finding.Finding{deletion(result.Item.Key,
+						fmt.Sprintf("%s hook %s: %s", phase, result.Item.Key, result.Outcome.Message))})
+				}
+			}
+		}
+	}
+}
+
+// cleanup lets the hooks of one point of the deletion go.
+func (r removal) cleanup(phase plan.Phase) func(context.Context) (bool, error) {
+	return func(ctx context.Context) (bool, error) {
+		o, err := r.look(ctx)
+		if err != nil {
+			return false, err
+		}
+		release, clear := plan.RemovalCleanup(*o.plan, phase)
+		for do, items := range map[plan.Do][]plan.Item{plan.DoRelease: release, plan.DoClear: clear} {
+			if _, err := r.engine.execute(ctx, o, work{step: plan.Step{Do: do, Items: items}}); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+}
+
+// look renders the hooks of the deletion, from the revision that was compared
+// last: what the application leaves behind is what that one asked for.
+func (r removal) look(ctx context.Context) (*observation, error) {
+	revision := r.app.Status.Sync.Revision
+	o := r.engine.observe(ctx, r.app, look{
+		revision: revision, removing: true, run: plan.Run{Started: r.app.DeletionTimestamp.Time, Revision: revision},
+	})
+	if o.plan != nil {
+		return o, nil
+	}
+	if err := r.stuck(ctx, o.findings); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("looking for the deletion hooks of application %q: %s", r.app.Name, why(o))
+}
+
+func deletion(k object.Key, message string) finding.Finding {
+	return finding.Finding{Reason: finding.Deletion, Severity: finding.Error, Key: k, Message: message}
+}
+
+// tell writes findings into the application's conditions.
+func (r removal) tell(ctx context.Context, findings []finding.Finding) error {
+	o := &observation{app: r.app, source: r.app.Status.Sync.ComparedTo.Source, revision: r.app.Status.Sync.Revision, findings: findings}
+	_, err := r.engine.report(ctx, o, r.app.Status.OperationState)
+	return err
+}
+
+// stuck tells of problems, and is an error so that the deletion is tried again.
+func (r removal) stuck(ctx context.Context, problems []finding.Finding) error {
+	if err := r.tell(ctx, problems); err != nil {
+		return err
+	}
+	return fmt.Errorf("deleting application %q: %s", r.app.Name, problems[0].Message)
+}
+
+// release takes finalizers off.
+func (e *Engine) release(ctx context.Context, app *v1alpha1.Application, which func(string) bool) error {
 	next := app.DeepCopy()
-	next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { _, ok := propagations[f]; return ok })
+	next.Finalizers = slices.DeleteFunc(next.Finalizers, which)
 	_, err := e.write(ctx, app, next)
 	return err
+}
+
+// hookFinalizer says that a finalizer waits for hooks of the deletion.
+func hookFinalizer(f string) bool {
+	return strings.HasPrefix(f, v1alpha1.FinalizerPreDelete) || strings.HasPrefix(f, v1alpha1.FinalizerPostDelete)
+}
+
+// guard gives an application the finalizers that its deletion hooks need, and
+// takes them off when it has none.
+func guard(app *v1alpha1.Application, p *plan.Plan) {
+	if p == nil || app.DeletionTimestamp != nil {
+		return
+	}
+	for _, g := range []struct {
+		wanted     bool
+		finalizers []string
+	}{
+		{p.Before, []string{v1alpha1.FinalizerPreDelete, v1alpha1.FinalizerPreDeleteCleanup}},
+		{p.After, []string{v1alpha1.FinalizerPostDelete, v1alpha1.FinalizerPostDeleteCleanup}},
+	} {
+		for _, f := range g.finalizers {
+			has := slices.Contains(app.Finalizers, f)
+			switch {
+			case g.wanted && !has:
+				app.Finalizers = append(app.Finalizers, f)
+			case !g.wanted && has:
+				app.Finalizers = slices.DeleteFunc(app.Finalizers, func(s string) bool { return s == f })
+			}
+		}
+	}
 }
 
 var propagations = map[string]metav1.DeletionPropagation{

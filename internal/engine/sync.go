@@ -39,6 +39,7 @@ func (e *Engine) record(ctx context.Context, o *observation, op *v1alpha1.Operat
 	next := o.app.DeepCopy()
 	next.Operation = op
 	next.Status = e.status(o, state)
+	guard(next, o.plan)
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
 	if op.InitiatedBy.Automated && len(op.Sync.Resources) == 0 {
 		// Something newer than what was rolled back is on its way.

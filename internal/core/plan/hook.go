@@ -46,7 +46,7 @@ func hookTypes(u *unstructured.Unstructured) (types []Phase, unknown []string, i
 			p := Phase(strings.TrimSpace(t))
 			switch {
 			case p == "" || slices.Contains(types, p):
-			case slices.Contains(phases, p) || p == PreDelete || p == PostDelete || p == skipped:
+			case slices.Contains(phases, p) || p == skipped:
 				types = append(types, p)
 			default:
 				unknown = append(unknown, string(p))
@@ -113,6 +113,14 @@ func (d *draft) hooks() {
 			d.items = append(d.items, d.hook(u, p))
 		}
 	}
+}
+
+// waits says that a hook waits for a point of the application's deletion.
+func (d *draft) waits(p Phase) bool {
+	return slices.ContainsFunc(d.in.Hooks, func(u *unstructured.Unstructured) bool {
+		types, _, _ := hookTypes(u)
+		return slices.Contains(types, p)
+	})
 }
 
 func (d *draft) hook(u *unstructured.Unstructured, p Phase) Item {

@@ -7,7 +7,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
-var phases = []Phase{PreSync, InSync, PostSync, SyncFail}
+var phases = []Phase{PreSync, InSync, PostSync, SyncFail, PreDelete, PostDelete}
 
 // kinds is the order in which kinds are applied within a wave: what others
 // need comes first. A kind that is not listed comes last.

@@ -222,12 +222,18 @@ type Plan struct {
 	Findings []finding.Finding
 	// Exclusive says that the application does not put up with sharing objects.
 	Exclusive bool
+	// Before and After say that hooks run before and after the application's
+	// deletion.
+	Before, After bool
 }
 
 // Ask lists what must be asked of the server before a plan can be computed:
 // the pairs of a desired and a live object that no earlier verdict fits. An
 // object that is not there needs no question, nor does one that did not change.
 func Ask(in Input) []Question {
+	if in.Removing {
+		return nil
+	}
 	live := factsByKey(in.Live)
 	var out []Question
 	for o := range in.Desired.All() {
@@ -291,6 +297,12 @@ func Incomplete(in Input) bool {
 // missing makes the object Unknown.
 func Compute(in Input, answers map[object.Key]Answer) Plan {
 	d := draft{in: in, live: factsByKey(in.Live), answers: answers}
+	if in.Removing {
+		// Only its hooks are left of what Git asks for.
+		d.hooks()
+		slices.SortFunc(d.items, order)
+		return Plan{Items: d.items, Findings: finding.Sort(d.findings)}
+	}
 	for o := range in.Desired.All() {
 		d.desired(o)
 	}
@@ -306,6 +318,7 @@ func Compute(in Input, answers map[object.Key]Answer) Plan {
 	slices.SortFunc(d.items, order)
 	return Plan{
 		Items: d.items, Findings: finding.Sort(d.findings),
+		Before: d.waits(PreDelete), After: d.waits(PostDelete),
 		Exclusive: in.App.Options.has(v1alpha1.SyncOptionFailOnSharedResource),
 	}
 }

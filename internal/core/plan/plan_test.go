@@ -84,6 +84,8 @@ type stage struct {
 	section  map[string][]byte
 	in       plan.Input
 	progress plan.Progress
+	removing bool
+	over     map[plan.Phase]bool
 	out      strings.Builder
 }
 
@@ -101,6 +103,10 @@ func (st *stage) when(line string) {
 		st.run()
 	case "terminate":
 		st.terminate()
+	case "remove":
+		st.in.Run = plan.Run{Started: time.Unix(1700000000, 0), Revision: "0123456789abcdef"}
+		st.in.Removing, st.removing, st.over = true, true, map[plan.Phase]bool{}
+		st.run()
 	case "becomes":
 		// An object of the cluster becomes what the section says.
 		for _, u := range parse(st.t, rest, st.section[rest]) {
@@ -207,6 +213,10 @@ func (st *stage) again(event string) {
 // run takes steps until the sync ends or waits. The plan is made anew each
 // time, as after a restart.
 func (st *stage) run() {
+	if st.removing {
+		st.remove()
+		return
+	}
 	for range 100 {
 		p := st.plan()
 		s := plan.Next(p, st.progress)
@@ -217,6 +227,57 @@ func (st *stage) run() {
 		st.world.execute(s, p, st.progress)
 	}
 	st.t.Fatal("the sync does not end")
+}
+
+// remove takes the application down, as far as it goes.
+func (st *stage) remove() {
+	for _, phase := range []plan.Phase{plan.PreDelete, "", plan.PostDelete} {
+		if st.over[phase] {
+			continue
+		}
+		if phase == "" && !st.objects() || phase != "" && !st.removalHooks(phase) {
+			return
+		}
+		// The engine takes a finalizer off here.
+		st.over[phase] = true
+	}
+}
+
+func (st *stage) removalHooks(phase plan.Phase) bool {
+	for range 10 {
+		p := st.plan()
+		s := plan.RemovalHooks(p, phase)
+		st.step(s)
+		if ends(s) {
+			return s.Do == plan.DoDone
+		}
+		st.world.execute(s, p, st.progress)
+	}
+	return false
+}
+
+func (st *stage) objects() bool {
+	for range 10 {
+		r := plan.Remove(plan.Removing{
+			Managed: st.world.input(nil).Live, Project: st.in.Project, Options: st.in.App.Options, Scopes: st.in.Cluster.Scopes,
+			Approved: st.progress.Approved,
+		})
+		for _, f := range r.Delete {
+			fmt.Fprintf(&st.out, "delete %s\n", f.Key)
+			delete(st.world, f.Key)
+		}
+		if len(r.Unconfirmed) > 0 {
+			fmt.Fprintf(&st.out, "unconfirmed %s\n", r.Unconfirmed[0].Key)
+			return false
+		}
+		if r.Over() {
+			return true
+		}
+		if len(r.Later) > 0 {
+			fmt.Fprintf(&st.out, "gone, the next wave\n")
+		}
+	}
+	return false
 }
 
 func (st *stage) terminate() {
