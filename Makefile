@@ -18,7 +18,7 @@ CONTROLLER_GEN := go tool -modfile=hack/tools/controller-gen.mod controller-gen
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/towline, one static binary
@@ -34,6 +34,12 @@ e2e: ## Run the end-to-end tests on a real control plane (its first build takes 
 	go test $(RACE) -p 1 -count=1 -timeout 20m ./test/e2e/... ./test/gate/... ./internal/cluster/... ./hack/cluster/...
 	@# Some 500 runs of the command line: the race detector would only make them slow.
 	go test -count=1 -timeout 20m ./test/truth/...
+
+# Most of a case is waiting, so many are played at once.
+.PHONY: conformance
+conformance: ## Play what users of Argo CD rely on, case by case, on a real control plane
+	go run ./hack/cluster build
+	go test -count=1 -timeout 20m -parallel 12 ./test/conformance/... $(ARGS)
 
 .PHONY: bench
 bench: ## Measure on a real control plane: SCENARIO=name (none lists them), QUICK=1 for a small size

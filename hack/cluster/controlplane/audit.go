@@ -108,8 +108,13 @@ func ReadAudit(path string) ([]Event, error) {
 		return nil, fmt.Errorf("reading the audit log (was auditing asked for?): %w", err)
 	}
 	defer file.Close()
+	return DecodeAudit(file)
+}
+
+// DecodeAudit does the same for a part of the log that begins and ends with a line.
+func DecodeAudit(from io.Reader) ([]Event, error) {
 	events := []Event{}
-	reader := bufio.NewReaderSize(file, 1<<20)
+	reader := bufio.NewReaderSize(from, 1<<20)
 	for number := 1; ; number++ {
 		text, err := reader.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
