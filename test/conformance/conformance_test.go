@@ -141,10 +141,15 @@ func (p *play) create(section string) {
 	objects, err := p.objects(text)
 	p.must(err)
 	for _, u := range objects {
-		if slices.Contains(strings.Fields(section), "marked") {
+		words := strings.Fields(section)
+		if slices.Contains(words, "marked") {
 			p.mark(u)
 		}
-		_, err := p.resource(u.GroupVersionKind(), u.GetNamespace()).Create(p.Context(), u, metav1.CreateOptions{FieldManager: "somebody"})
+		manager := "somebody"
+		if i := slices.Index(words, "by"); i >= 0 {
+			manager = words[i+1]
+		}
+		_, err := p.resource(u.GroupVersionKind(), u.GetNamespace()).Create(p.Context(), u, metav1.CreateOptions{FieldManager: manager})
 		p.must(err)
 	}
 }

@@ -42,6 +42,8 @@ func (p *play) step(line string) {
 		"create":    func() { p.create(strings.Join(words[1:], " ")) },
 		"hold":      func() { p.patch(arg(1), `{"metadata":{"finalizers":["conformance.example.com/hold"]}}`) },
 		"let-go":    func() { p.patch(arg(1), `{"metadata":{"finalizers":null}}`) },
+		"own":       func() { p.own(arg(1), arg(2)) },
+		"git":       func() { p.git.SetDown(arg(1) == "down") },
 		"healthy":   func() { p.become("healthy", arg(1)) },
 		"degraded":  func() { p.become("degraded", arg(1)) },
 		"suspended": func() { p.become("suspended", arg(1)) },
@@ -277,6 +279,17 @@ func (p *play) patch(target, patch string, subresource ...string) {
 	r, _ := p.named(target)
 	_, err := r.Patch(p.Context(), u.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"}, subresource...)
 	p.must(err)
+}
+
+// own makes an object the owner of another, which it has to outlive.
+func (p *play) own(owner, owned string) {
+	p.Helper()
+	u := p.live(owner)
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": []any{map[string]any{
+		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "name": u.GetName(), "uid": u.GetUID(), "blockOwnerDeletion": true,
+	}}}})
+	p.must(err)
+	p.patch(owned, string(raw))
 }
 
 // remove deletes an object, or the Application.
