@@ -232,6 +232,7 @@ func (e *Engine) input(o *observation, project policy.Project, rendered manifest
 		Live:     liveFacts(o, wish.Objects),
 		Verdicts: e.knownVerdicts(o.app.Name),
 		Cluster:  o.cluster.View(),
+		Server:   o.server, ClusterName: o.clusterName,
 	}, found
 }
 

@@ -193,7 +193,15 @@ func (d *draft) namespace() {
 
 func (d *draft) permitted(k object.Key) policy.Verdict {
 	namespaced := d.in.Cluster.Scopes[k.GroupKind()] != ScopeCluster && k.Namespace != ""
-	return policy.Object(d.in.Project, k.Group, k.Kind, k.Name, namespaced)
+	v := policy.Object(d.in.Project, k.Group, k.Kind, k.Name, namespaced)
+	if !v.Allowed || !namespaced || k.Namespace == d.in.Mark.Destination {
+		return v
+	}
+	// A manifest may name another namespace than the application's destination.
+	if place := policy.DestinationOf(d.in.Project, d.in.Server, d.in.ClusterName, k.Namespace); !place.Allowed {
+		return place
+	}
+	return v
 }
 
 func (d *draft) note(r finding.Reason, s finding.Severity, k object.Key, msg string) {

@@ -116,8 +116,10 @@ type Input struct {
 	Rules diff.Rules
 	// Verdicts are earlier answers. Only one that fits the pair at hand is used.
 	Verdicts map[object.Key]diff.Verdict
-	// Cluster is what the destination serves.
-	Cluster View
+	// Cluster is what the destination serves, Server and ClusterName are what
+	// the destination is called.
+	Cluster             View
+	Server, ClusterName string
 }
 
 // View is what a cluster serves, as far as it told.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 )
 
 var update = flag.Bool("update", false, "rewrite the 'then' sections of the data files")
@@ -168,6 +169,8 @@ func (st *stage) condition(word, rest string) {
 		st.progress.Gate.ByLetter = true
 	case "forbid":
 		st.in.Project.ClusterWhitelist = nil
+	case "destination":
+		st.in.Project.Destinations = []policy.Destination{{Server: "*", Namespace: rest}}
 	default:
 		st.t.Fatalf("unknown word %q", word)
 	}

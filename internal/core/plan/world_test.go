@@ -22,12 +22,13 @@ import (
 type world map[object.Key]*unstructured.Unstructured
 
 var scopes = map[schema.GroupKind]plan.Scope{
-	{Kind: "ConfigMap"}:                 plan.ScopeNamespaced,
-	{Kind: "Secret"}:                    plan.ScopeNamespaced,
-	{Kind: "Service"}:                   plan.ScopeNamespaced,
-	{Kind: "Namespace"}:                 plan.ScopeCluster,
-	{Group: "apps", Kind: "Deployment"}: plan.ScopeNamespaced,
-	{Group: "batch", Kind: "Job"}:       plan.ScopeNamespaced,
+	{Kind: "ConfigMap"}:                                               plan.ScopeNamespaced,
+	{Kind: "Secret"}:                                                  plan.ScopeNamespaced,
+	{Kind: "Service"}:                                                 plan.ScopeNamespaced,
+	{Kind: "Namespace"}:                                               plan.ScopeCluster,
+	{Group: "apps", Kind: "Deployment"}:                               plan.ScopeNamespaced,
+	{Group: "batch", Kind: "Job"}:                                     plan.ScopeNamespaced,
+	{Group: "networking.k8s.io", Kind: "Ingress"}:                     plan.ScopeNamespaced,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:         plan.ScopeCluster,
 	{Group: v1alpha1.Group, Kind: "Application"}:                      plan.ScopeNamespaced,
 	{Group: "example.com", Kind: "Boat"}:                              plan.ScopeNamespaced,
@@ -63,6 +64,7 @@ func (w world) input(manifests []*unstructured.Unstructured) plan.Input {
 		Project: open, Desired: wish.Objects, Repeated: wish.Repeated, Hooks: wish.Hooks, Mark: mark,
 		Verdicts: map[object.Key]diff.Verdict{},
 		Cluster:  plan.View{Scopes: scopes},
+		Server:   v1alpha1.InClusterServer, ClusterName: v1alpha1.InClusterName,
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(w), object.Compare) {
 		in.Live = append(in.Live, object.FactOf(w[k], v1alpha1.FieldManagerApply))
