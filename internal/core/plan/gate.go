@@ -24,6 +24,10 @@ func (g Gate) judge(it Item, progress Progress) health.Health {
 		return health.Health{Status: health.Missing, Message: "not seen yet"}
 	}
 	h := it.Live.Health
+	if it.Live.Quiet && !g.ByLetter {
+		// Who does not count for the application does not hold it back.
+		return health.Health{Status: health.Healthy}
+	}
 	if it.Live.Child != nil && !g.ByLetter {
 		return child(*it.Live.Child, h)
 	}
@@ -38,7 +42,7 @@ func (g Gate) judge(it Item, progress Progress) health.Health {
 		}
 		return health.Health{Status: health.Healthy}
 	case health.Degraded:
-		if v := progress.Written[it.Key]; v != "" && v == it.Live.ResourceVersion {
+		if v := progress.Written[it.Key]; v != "" && v == it.Live.ResourceVersion && !g.ByLetter {
 			// What is known of the object is from before the write.
 			return health.Health{Status: health.Progressing, Message: "was Degraded before this sync changed it: " + h.Message}
 		}

@@ -189,7 +189,7 @@ func (g group) unhealthy() (Step, bool) {
 	fail := Step{Do: DoFail}
 	var degraded []string
 	for _, it := range g.items {
-		if it.Prunable || it.Aside || it.Hook || it.Action == Skip || it.Live != nil && it.Live.Quiet {
+		if it.Prunable || it.Aside || it.Hook || it.Action == Skip {
 			continue
 		}
 		v := g.progress.Gate.judge(it, g.progress)
