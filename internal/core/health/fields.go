@@ -181,7 +181,20 @@ func (f *fields) conditions(path []string) []condition {
 		}
 		return true
 	})
+	if slices.Contains(path, everyItem) {
+		f.conditionList = f.withoutLeftovers(f.conditionList)
+	}
 	return f.conditionList
+}
+
+// withoutLeftovers is for conditions that several controllers write: once one of them has seen the newest spec, those
+// of an older one may be of a controller that has left, and nobody would ever renew them.
+func (f *fields) withoutLeftovers(all []condition) []condition {
+	wanted := f.count("metadata", "generation")
+	if !slices.ContainsFunc(all, func(c condition) bool { return c.ObservedGeneration >= wanted && wanted > 0 }) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(c condition) bool { return c.ObservedGeneration > 0 && c.ObservedGeneration < wanted })
 }
 
 func (f *fields) asCondition(path []string, m map[string]any) condition {

@@ -179,6 +179,65 @@ func checkProved(t *testing.T, d description, kind string, seen []Status) {
 	}
 }
 
+// TestFind: the most special description counts, whatever the order of the files.
+func TestFind(t *testing.T) {
+	describe := func(group string, kinds ...string) description {
+		return description{Group: group, Kinds: kinds, Silent: Healthy, Detail: group}
+	}
+	table, err := compileTable([]project{{Kinds: []description{
+		describe("*.example.com", "*"), describe("*.sea.example.com", "*"), describe("*.sea.example.com", "Oar"),
+		describe("north.sea.example.com", "Boat"), describe("lake.example.com", "*"), describe("lake.example.com", "Boat"),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"north.sea.example.com/Boat": "north.sea.example.com Boat", "north.sea.example.com/Oar": "*.sea.example.com Oar",
+		"south.sea.example.com/Boat": "*.sea.example.com *", "lake.example.com/Oar": "lake.example.com *",
+		"lake.example.com/Boat": "lake.example.com Boat", "river.example.com/Boat": "*.example.com *", "example.com/Boat": "",
+	} {
+		group, kind, _ := strings.Cut(name, "/")
+		got := ""
+		if e := table.find(group, kind); e != nil {
+			got = strings.Join(e.detail, ".") + " " + e.kind
+		}
+		if got != want {
+			t.Errorf("%s is judged by %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestMistakesAreFound: a description that says something else than its author meant does not compile.
+func TestMistakesAreFound(t *testing.T) {
+	for name, d := range map[string]description{
+		"no group":         {Kinds: []string{"Boat"}, Ready: "Ready"},
+		"no rule":          {Group: "example.com", Kinds: []string{"Boat"}},
+		"two statuses":     {Group: "example.com", Kinds: []string{"Boat"}, Rules: []ruleText{{Healthy: "always", Degraded: "always"}}},
+		"no status":        {Group: "example.com", Kinds: []string{"Boat"}, Rules: []ruleText{{Say: "hm"}}},
+		"no verb":          {Group: "example.com", Kinds: []string{"Boat"}, Rules: []ruleText{{Healthy: "Ready True"}}},
+		"an open brace":    {Group: "example.com", Kinds: []string{"Boat"}, Rules: []ruleText{{Healthy: "always", Say: "{status.x"}}},
+		"not a number":     {Group: "example.com", Kinds: []string{"Boat"}, Rules: []ruleText{{Healthy: "status.x < many"}}},
+		"an unknown addon": {Group: "example.com", Kinds: []string{"Boat"}, Ready: "Ready", Added: []string{"Oar"}},
+	} {
+		if _, err := d.compile(); err == nil {
+			t.Errorf("%s: it compiles", name)
+		}
+	}
+}
+
+// BenchmarkLoad is what the first object that needs the table waits for.
+func BenchmarkLoad(b *testing.B) {
+	for b.Loop() {
+		projects, err := readProjects()
+		if err == nil {
+			_, err = compileTable(projects)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // TestTableHasNoApplication keeps the one kind out whose health is not a matter of one object.
 func TestTableHasNoApplication(t *testing.T) {
 	if known().find("argoproj.io", "Application") != nil {

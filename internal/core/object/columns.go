@@ -70,34 +70,54 @@ func podColumns(u *unstructured.Unstructured) Columns {
 		}
 		restarts += number(c, "restartCount")
 	}
+	why, image := podStatus(u)
 	return Columns("").
-		with("status", podStatus(u)).
+		with("status", why).
+		with("image", image).
 		with("ready", share(ready, int64(len(listAt(spec, "containers"))))).
 		with("restarts", strconv.FormatInt(restarts, 10)).
 		with("node", text(spec, "nodeName"))
 }
 
 // podStatus is one word for the state of a pod: why it does not run, as people
-// know it from their terminal, or else its phase.
-func podStatus(u *unstructured.Unstructured) string {
+// know it from their terminal, or else its phase. A reason that is about an
+// image comes with that image.
+func podStatus(u *unstructured.Unstructured) (why, image string) {
 	status := mapAt(u.Object, "status")
 	if u.GetDeletionTimestamp() != nil {
-		return "Terminating"
+		return "Terminating", ""
 	}
 	if why := text(status, "reason"); why != "" {
-		return why
+		return why, ""
 	}
 	for _, c := range listAt(status, "initContainerStatuses") {
 		if why := trouble(c); why != "" && why != "PodInitializing" {
-			return "Init:" + why
+			return "Init:" + why, culprit(u, c, why)
 		}
 	}
 	for _, c := range listAt(status, "containerStatuses") {
 		if why := trouble(c); why != "" {
-			return why
+			return why, culprit(u, c, why)
 		}
 	}
-	return text(status, "phase")
+	return text(status, "phase"), ""
+}
+
+// culprit is the image of a container that waits for it. The kubelet may have
+// put a longer name for it into the status; people look for what they wrote.
+func culprit(u *unstructured.Unstructured, container map[string]any, why string) string {
+	if !strings.Contains(why, "Image") {
+		return ""
+	}
+	spec := mapAt(u.Object, "spec")
+	for _, list := range []string{"initContainers", "containers"} {
+		for _, c := range listAt(spec, list) {
+			if name := text(c, "name"); name != "" && name == text(container, "name") {
+				return text(c, "image")
+			}
+		}
+	}
+	return text(container, "image")
 }
 
 // trouble says why a container does not run; nothing when it does, or when it

@@ -22,6 +22,11 @@ func TestColumns(t *testing.T) {
 			pod(`{"phase":"Pending","containerStatuses":[{"state":{"running":{}}},{"state":{"waiting":{"reason":"ImagePullBackOff"}}}]}`),
 			"status=ImagePullBackOff ready=0/2 restarts=0 node=n1",
 		},
+		"a pod whose image is not there": {
+			`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"name":"a","image":"x:1"},{"name":"b","image":"web:2"}]},"status":{"phase":"Pending",
+				"containerStatuses":[{"name":"b","image":"docker.io/library/web:2","state":{"waiting":{"reason":"ErrImagePull"}}}]}}`,
+			"status=ErrImagePull image=web:2 ready=0/2 restarts=0",
+		},
 		"a pod whose first step fails": {
 			pod(`{"phase":"Pending","initContainerStatuses":[{"state":{"terminated":{"exitCode":1,"reason":"Error"}}}],
 				"containerStatuses":[{"state":{"waiting":{"reason":"PodInitializing"}}}]}`),

@@ -61,14 +61,24 @@ func Build(app string, facts Facts) Tree {
 		b.nodes[f.Key] = n
 		level = append(level, n)
 	}
-	for depth := 1; len(level) > 0 && depth <= maxDepth; depth++ {
-		var next []*Node
-		for _, n := range level {
-			next = append(next, b.expand(n, depth)...)
-		}
-		level = next
-	}
+	b.grow(level)
 	return b.tree()
+}
+
+// Below lists what came from one object and is not another application's, in
+// key order.
+func Below(root object.Fact, facts Facts) []*object.Fact {
+	b := &builder{app: root.App, facts: facts, nodes: map[object.Key]*Node{}, places: map[string]place{}}
+	n := &Node{Fact: &root, Root: true}
+	b.nodes[root.Key] = n
+	b.grow([]*Node{n})
+	var out []*object.Fact
+	for _, n := range b.tree().Nodes {
+		if !n.Root && !n.Foreign {
+			out = append(out, n.Fact)
+		}
+	}
+	return out
 }
 
 type builder struct {
@@ -76,6 +86,16 @@ type builder struct {
 	facts  Facts
 	nodes  map[object.Key]*Node
 	places map[string]place
+}
+
+func (b *builder) grow(level []*Node) {
+	for depth := 1; len(level) > 0 && depth <= maxDepth; depth++ {
+		var next []*Node
+		for _, n := range level {
+			next = append(next, b.expand(n, depth)...)
+		}
+		level = next
+	}
 }
 
 // place is what is worth knowing of a namespace to find children in it.

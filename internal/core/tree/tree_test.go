@@ -164,6 +164,25 @@ func notes(n tree.Node) string {
 	return out
 }
 
+// TestBelow has what came from one object, and not what it shares the tree with.
+func TestBelow(t *testing.T) {
+	w := world{
+		{Key: object.Key{Kind: "A", Name: "root"}, UID: "1", App: "shop"},
+		{Key: object.Key{Kind: "A", Name: "other"}, UID: "2", App: "shop"},
+		{Key: object.Key{Kind: "C", Name: "grandchild"}, UID: "4", Owners: []object.Owner{{UID: "3"}}},
+		{Key: object.Key{Kind: "B", Name: "child"}, UID: "3", Owners: []object.Owner{{UID: "1"}}},
+		{Key: object.Key{Kind: "B", Name: "of another"}, UID: "5", Owners: []object.Owner{{UID: "2"}}},
+		{Key: object.Key{Kind: "D", Name: "foreign"}, UID: "6", App: "bank", Owners: []object.Owner{{UID: "3"}}},
+	}
+	var got []string
+	for _, f := range tree.Below(*w[0], w) {
+		got = append(got, f.Key.Name)
+	}
+	if d := cmp.Diff([]string{"child", "grandchild"}, got); d != "" {
+		t.Errorf("below (-want +got):\n%s", d)
+	}
+}
+
 // TestBuildEndsDeepChains: a chain of owners without end is cut, not followed.
 func TestBuildEndsDeepChains(t *testing.T) {
 	const chain = 100
