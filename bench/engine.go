@@ -208,7 +208,7 @@ func (p *enginePart) settle(ctx context.Context) error {
 		case <-tick.C:
 		}
 		still := time.Since(time.Unix(0, p.counter.last.Load())) > quiet
-		if still && p.counter.counts()["apps"] == int64(p.setup.Apps) && p.unsettled(ctx) == "" {
+		if still && p.counter.counts()["apps"] >= int64(p.setup.Apps) && p.unsettled(ctx) == "" {
 			return nil
 		}
 	}
