@@ -83,6 +83,11 @@ func scenarios() []scenario {
 			full: scale{times: 31}, run: runWaves,
 			quick: scale{times: 11},
 		},
+		{
+			name: "bootstrap", short: "the first sync of many applications, against a bare loop of the same writes",
+			full: scale{apps: 500, perApp: 4, repeats: 3}, run: runBootstrap,
+			quick: scale{apps: 100, perApp: 4, repeats: 3},
+		},
 	}
 }
 
