@@ -28,7 +28,7 @@ type wish struct {
 }
 
 // observe watches from now on.
-func observe(ctx context.Context, client dynamic.NamespaceableResourceInterface) (*observer, error) {
+func observe(ctx context.Context, client dynamic.ResourceInterface) (*observer, error) {
 	w, err := watchFromNow(ctx, client)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,8 @@ type setup struct {
 	// Scope is of which cluster confirmed pairs are.
 	Scope string `json:"scope"`
 	Apps  int    `json:"apps"`
+	// Loop is for the bare program of a bootstrap.
+	Loop loopSetup `json:"loop,omitzero"`
 }
 
 // order is what a child is told to do.
@@ -70,6 +72,7 @@ func parts() map[string]func(setup) (part, error) {
 		"list":     newListPart,
 		"engine":   newEnginePart,
 		"watch":    newWatchPart,
+		"loop":     newLoopPart,
 	}
 }
 
@@ -137,7 +140,7 @@ func (r reading) with(err error) reading {
 
 // profiled are the orders that are worth a profile, one for each time:
 // `go tool pprof` takes several files.
-var profiled = []string{"load", "rest", "warm", "pass", "span"}
+var profiled = []string{"load", "rest", "warm", "pass", "span", "bootstrap"}
 
 func (s setup) profileOf(o order, number int) string {
 	if s.Profile == "" || !slices.Contains(profiled, o.Do) {

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 )
 
@@ -55,6 +56,9 @@ type tally struct {
 	// A watch counts when it ends, which says nothing about the work: it is not
 	// among them.
 	requests map[string]int
+	// onHub are those among them that are about Applications, ApplicationSets
+	// and AppProjects; the others are about the target.
+	onHub map[string]int
 	// written are the keys in etcd that anybody wrote, without leases.
 	written []string
 	// server is the CPU time of the API server and etcd.
@@ -63,7 +67,7 @@ type tally struct {
 
 // close counts the requests of a user and what was written by anybody.
 func (w window) close(ctx context.Context, user string) (tally, error) {
-	t := tally{requests: map[string]int{}}
+	t := tally{requests: map[string]int{}, onHub: map[string]int{}}
 	server, err := serverCPU(w.plane)
 	if err != nil {
 		return t, err
@@ -82,6 +86,9 @@ func (w window) close(ctx context.Context, user string) (tally, error) {
 			verb = "dry-run"
 		}
 		t.requests[verb]++
+		if e.Group == v1alpha1.Group {
+			t.onHub[verb]++
+		}
 	}
 	answer, err := etcdRange(ctx, w.plane, w.revision+1)
 	if err != nil {
@@ -122,6 +129,15 @@ func (t tally) total() int {
 	sum := 0
 	for _, n := range t.requests {
 		sum += n
+	}
+	return sum
+}
+
+// onTarget counts the requests that were not for the hub.
+func (t tally) onTarget() int {
+	sum := t.total()
+	for _, n := range t.onHub {
+		sum -= n
 	}
 	return sum
 }

@@ -44,6 +44,9 @@
 // there for each run, so that a run may change it. A world that was made by an
 // older version of this program is not used; --fresh makes it anew.
 //
+// The scenarios that measure the making of applications (waves, bootstrap) have
+// no world: they begin with an empty cluster.
+//
 // What is not realistic: pods have no status (nobody runs them), and the
 // network is loopback.
 package main

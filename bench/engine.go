@@ -35,6 +35,7 @@ type enginePart struct {
 	pairs      *pairs.Store
 	counter    *counter
 	running    sync.Once
+	built      *building
 }
 
 // workers is how many applications are worked on at once, as `towline run` has
@@ -46,13 +47,16 @@ func newEnginePart(s setup) (part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &enginePart{setup: s, counter: &counter{seen: map[string]struct{}{}}}
+	p := &enginePart{setup: s, counter: &counter{seen: map[string]struct{}{}}, built: newBuilding(s.Apps)}
 	client, err := hub.New(config, controlNamespace)
 	if err != nil {
 		return nil, err
 	}
 	p.hub, err = hub.NewCache(client, hub.Events{
-		Application: func(old, app *v1alpha1.Application) { p.controller.ApplicationChanged(old, app) },
+		Application: func(old, app *v1alpha1.Application) {
+			p.controller.ApplicationChanged(old, app)
+			p.built.saw(app)
+		},
 		Project: func(apps []string) {
 			for _, app := range apps {
 				p.controller.Enqueue(app, controller.User)
@@ -150,6 +154,10 @@ func (p *enginePart) do(ctx context.Context, o order) (map[string]int64, error) 
 		p.running.Do(func() { go p.controller.Run(ctx) })
 		err := p.settle(ctx)
 		return p.counter.counts(), err
+	case "bootstrap":
+		p.running.Do(func() { go p.controller.Run(ctx) })
+		err := p.built.wait(ctx)
+		return p.counter.counts(), err
 	case "settle":
 		err := p.settle(ctx)
 		return p.counter.counts(), err
@@ -208,7 +216,7 @@ func (p *enginePart) settle(ctx context.Context) error {
 		case <-tick.C:
 		}
 		still := time.Since(time.Unix(0, p.counter.last.Load())) > quiet
-		if still && p.counter.counts()["apps"] == int64(p.setup.Apps) && p.unsettled(ctx) == "" {
+		if still && p.counter.counts()["apps"] >= int64(p.setup.Apps) && p.unsettled(ctx) == "" {
 			return nil
 		}
 	}
@@ -221,12 +229,54 @@ func (p *enginePart) unsettled(ctx context.Context) string {
 		if err != nil {
 			return appName(i)
 		}
-		op := app.Status.OperationState
-		if app.Status.Sync.Status != v1alpha1.SyncStatusCodeSynced || app.Operation != nil || op == nil || !op.Phase.Completed() {
+		if !idle(app) {
 			return appName(i)
 		}
 	}
 	return ""
+}
+
+// idle says that an application is Synced and that nothing is under way.
+func idle(app *v1alpha1.Application) bool {
+	op := app.Status.OperationState
+	return app.Status.Sync.Status == v1alpha1.SyncStatusCodeSynced && app.Operation == nil && op != nil && op.Phase.Completed()
+}
+
+// building waits for the applications that are still to become Synced and
+// Healthy.
+type building struct {
+	mu   sync.Mutex
+	left int
+	done map[string]struct{}
+	all  chan struct{}
+}
+
+func newBuilding(apps int) *building {
+	return &building{left: apps, done: map[string]struct{}{}, all: make(chan struct{})}
+}
+
+func (b *building) saw(app *v1alpha1.Application) {
+	if app == nil || !idle(app) || app.Status.Health.Status != v1alpha1.HealthStatusHealthy {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.done[app.Name]; ok || b.left == 0 {
+		return
+	}
+	b.done[app.Name] = struct{}{}
+	if b.left--; b.left == 0 {
+		close(b.all)
+	}
+}
+
+func (b *building) wait(ctx context.Context) error {
+	select {
+	case <-b.all:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // see waits until the index has come past a version of an application's

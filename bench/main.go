@@ -78,6 +78,16 @@ func scenarios() []scenario {
 			full: scale{apps: 2_000, perApp: 10, objects: 100_000, times: 200}, run: runHeal,
 			quick: scale{apps: 100, perApp: 10, objects: 5_000, times: 60},
 		},
+		{
+			name: "waves", short: "a sync of ten waves of healthy objects, against applying them wave by wave",
+			full: scale{times: 31}, run: runWaves,
+			quick: scale{times: 11},
+		},
+		{
+			name: "bootstrap", short: "the first sync of many applications, against a bare loop of the same writes",
+			full: scale{apps: 500, perApp: 4, repeats: 3}, run: runBootstrap,
+			quick: scale{apps: 100, perApp: 4, repeats: 3},
+		},
 	}
 }
 
@@ -106,7 +116,7 @@ func command() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, s := range scenarios() {
-				fmt.Fprintf(cmd.OutOrStdout(), "  %-8s %s\n", s.name, s.short)
+				fmt.Fprintf(cmd.OutOrStdout(), "  %-9s %s\n", s.name, s.short)
 			}
 			return nil
 		},
@@ -144,7 +154,7 @@ func (s scenario) command() *cobra.Command {
 	f.IntVar(&chosen.repeats, "repeats", 0, "how often each thing is measured")
 	f.IntVar(&chosen.rate, "rate", 0, "updates per second (churn)")
 	f.IntVar(&chosen.seconds, "seconds", 0, "for how long (churn)")
-	f.IntVar(&chosen.times, "times", 0, "how many drifts are healed (heal)")
+	f.IntVar(&chosen.times, "times", 0, "how many drifts are healed (heal), or syncs made (waves)")
 	return cmd
 }
 
