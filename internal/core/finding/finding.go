@@ -34,6 +34,7 @@ const (
 	ExcludedResource Reason = "ExcludedResourceWarning"
 	NotHonoured      Reason = "NotHonouredWarning"
 	Repaired         Reason = "RepairedWarning"
+	Orphaned         Reason = "OrphanedResourceWarning"
 )
 
 // Finding is one thing that a person should know, with the object it is about
