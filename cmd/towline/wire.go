@@ -153,6 +153,7 @@ func (p *parts) wake(apps []string, cause controller.Cause) {
 // objectChanged wakes the applications that a live object belongs to, and
 // those that desire it though it does not carry their mark.
 func (p *parts) objectChanged(ch cluster.Change) {
+	p.wake(p.engine.Watching(ch.Old, ch.New), controller.Drift)
 	for _, f := range []*object.Fact{ch.Old, ch.New} {
 		if f == nil {
 			continue

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -198,6 +199,21 @@ func (ix *index) replace(fd *feed, facts []*object.Fact, rv string) {
 	s.advance(rv)
 	ix.mu.Unlock()
 	ix.tell(changes)
+}
+
+// touch tells everybody who has an object of the kind to look again.
+func (ix *index) touch(gk schema.GroupKind) {
+	ix.mu.RLock()
+	var facts []*object.Fact
+	if s := ix.kinds[gk]; s != nil {
+		facts = slices.Collect(maps.Values(s.facts))
+	}
+	ix.mu.RUnlock()
+	for _, f := range facts {
+		if f.App != "" {
+			ix.notify(Change{Old: f, New: f})
+		}
+	}
 }
 
 // bookmark moves a kind's progress without an object.

@@ -36,8 +36,10 @@ type kindWatch struct {
 	// The rest is guarded by the cluster's lock.
 
 	isSettled bool
-	// problem is why the kind cannot be read; empty while it can.
+	// problem is why the kind cannot be read; empty while it can. stale says
+	// that this is the server's word, and not its silence.
 	problem string
+	stale   bool
 }
 
 // stallTime is how long a kind may send nothing and not say why, before the
@@ -156,10 +158,16 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 	}
 	c.mu.Lock()
 	was, first := w.problem, !w.isSettled
-	w.problem, w.isSettled = problem, true
+	wasStale := w.stale
+	w.problem, w.isSettled, w.stale = problem, true, problem != "" && lost == nil
+	turned := w.stale && !wasStale
 	c.mu.Unlock()
 	if first || was != problem {
 		c.project()
+	}
+	if turned && !first {
+		// Whoever has objects of the kind has to hear that nobody sees them.
+		c.index.touch(w.kind.GroupKind())
 	}
 	switch {
 	case problem != "" && was == "":
@@ -177,13 +185,16 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 // in it yet: to the rest of the program its objects would seem to be missing.
 func (c *Cluster) project() {
 	c.mu.Lock()
-	scopes, blind := maps.Clone(c.catalog.scopes), maps.Clone(c.catalog.blind)
+	scopes, blind, stale := maps.Clone(c.catalog.scopes), maps.Clone(c.catalog.blind), map[schema.GroupKind]string{}
 	for gk, w := range c.watches {
 		switch {
 		case !w.isSettled:
 			delete(scopes, gk)
 		case w.problem != "":
 			blind[gk] = "its kind cannot be watched: " + w.problem
+			if w.stale {
+				stale[gk] = blind[gk]
+			}
 		}
 	}
 	excluded := make(map[schema.GroupKind]bool, len(c.catalog.blind))
@@ -192,7 +203,7 @@ func (c *Cluster) project() {
 	}
 	c.view.Store(&plan.View{
 		Version: c.view.Load().Version + 1,
-		Scopes:  scopes, Blind: blind, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
+		Scopes:  scopes, Blind: blind, Stale: stale, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
 	})
 	c.mu.Unlock()
 	c.viewed()

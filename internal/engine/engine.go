@@ -49,6 +49,8 @@ type Renderer interface {
 type Live interface {
 	Managed(app string) []object.Fact
 	Fact(k object.Key) (object.Fact, bool)
+	// Namespace are the facts of all objects in a namespace. They are shared.
+	Namespace(name string) []*object.Fact
 	View() plan.View
 }
 
@@ -161,6 +163,8 @@ type Engine struct {
 	quiet   *quiet
 	written *writes
 	drifts  *drifts
+	// places are the namespaces that are watched for objects that nobody has.
+	places *places
 	// undeclared are the fields that kinds turned out not to have.
 	undeclared *undeclared
 	audits     atomic.Int64
@@ -195,6 +199,7 @@ func New(o Options) *Engine {
 		written: newWrites(),
 		drifts:  newDrifts(),
 
+		places:     newPlaces(),
 		undeclared: newUndeclared(),
 		verdicts:   map[string]map[object.Key]diff.Verdict{},
 		compiled:   map[string]compiledRules{},
@@ -211,6 +216,7 @@ type Result struct {
 func (e *Engine) forget(app string) {
 	e.wants.set(app, nil)
 	e.doubts.set(app, nil)
+	e.places.set(app, "")
 	e.quiet.keep(app, 0, false)
 	e.written.forget(app)
 	e.drifts.forget(app)

@@ -76,6 +76,7 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (ma
 	}
 	f, _ := c.Fact(object.Key{Kind: "Namespace", Name: app.Spec.Destination.Namespace})
 	texts(&h, f.UID)
+	e.surroundings(&h, c, app.Name)
 	return h.Sum64(), true
 }
 

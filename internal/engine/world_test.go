@@ -264,6 +264,9 @@ func (c *target) Managed(app string) []object.Fact {
 	return out
 }
 
+// Namespace is for projects that ask for what nobody has; none does here.
+func (c *target) Namespace(string) []*object.Fact { return nil }
+
 func (c *target) Fact(k object.Key) (object.Fact, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

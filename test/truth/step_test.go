@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,9 +203,9 @@ func (p *play) step(line string) {
 		p.refresh()
 	case "await":
 		// Nobody asks for a look here: the news must come by itself.
-		_, err := p.watch(promptness, func(app *v1alpha1.Application) bool { return string(app.Status.Sync.Status) == words[1] })
+		_, err := p.watch(promptness, awaited(words[1:]))
 		if err != nil {
-			p.Errorf("%s did not come by itself: %v", words[1], err)
+			p.Errorf("%s did not come by itself: %v", rest(1), err)
 		}
 	case "count":
 		n, err := p.audit.until(p.Context())
@@ -227,6 +228,21 @@ func (p *play) step(line string) {
 		p.apply(words[1], rest(2))
 	default:
 		p.Fatalf("there is no step %q", words[0])
+	}
+}
+
+// awaited is a status, a condition, or the end of a condition.
+func awaited(words []string) func(*v1alpha1.Application) bool {
+	has := func(app *v1alpha1.Application, condition string) bool {
+		return slices.ContainsFunc(app.Status.Conditions, func(c v1alpha1.ApplicationCondition) bool { return string(c.Type) == condition })
+	}
+	switch {
+	case len(words) == 1:
+		return func(app *v1alpha1.Application) bool { return string(app.Status.Sync.Status) == words[0] }
+	case words[0] == "no":
+		return func(app *v1alpha1.Application) bool { return !has(app, words[1]) }
+	default:
+		return func(app *v1alpha1.Application) bool { return has(app, words[1]) }
 	}
 }
 

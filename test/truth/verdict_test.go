@@ -50,12 +50,18 @@ func (p *play) look(wanted string) verdict {
 	out, errOut, code, err := p.towline(p.Context(), "app", "diff", p.situation.name, "-o", "json")
 	p.must(err)
 	var d document
-	if err := json.Unmarshal([]byte(out), &d); err != nil {
+	switch {
+	case out == "" && errOut != "":
+		d.Status = string(v1alpha1.SyncStatusCodeUnknown)
+	case json.Unmarshal([]byte(out), &d) != nil:
 		p.Fatalf("towline app diff ended with %d and said:\n%s%s", code, out, errOut)
 	}
 	app := p.refresh()
 	v := verdict{sync: string(app.Status.Sync.Status)}
 	v.add("sync: %s", v.sync)
+	if out == "" {
+		v.add("diff: %s", errOut)
+	}
 	if v.sync != d.Status && d.Status != string(v1alpha1.SyncStatusCodeUnknown) {
 		p.Errorf("the controller says %s, the command line says %s:\n%s", v.sync, d.Status, out)
 	}

@@ -37,6 +37,7 @@ const (
 	Held             Reason = "HeldWarning"
 	Fight            Reason = "FightWarning"
 	Repaired         Reason = "RepairedWarning"
+	Orphaned         Reason = "OrphanedResourceWarning"
 )
 
 // Finding is one thing that a person should know, with the object it is about

@@ -57,6 +57,12 @@ func (d *draft) desired(o object.Object) {
 		d.note(finding.ManualChild, finding.Warning, o.Key, fmt.Sprintf(
 			"%s is OutOfSync and is not synced by itself, so no wave waits for it; sync it by hand, or turn on its syncPolicy.automated", o.Key))
 	}
+	if why := d.in.Cluster.Stale[o.Key.GroupKind()]; why != "" {
+		it.Action, it.Sync, it.Reason = Skip, Unknown, why
+		d.note(finding.Comparison, finding.Error, o.Key, fmt.Sprintf("comparing %s: %s", o.Key, why))
+		d.items = append(d.items, it)
+		return
+	}
 	if f.App != "" && f.App != d.in.App.Instance {
 		d.note(finding.SharedResource, finding.Warning, o.Key, fmt.Sprintf(
 			"%s is part of application %q and of %q; remove it from one of the two sources", o.Key, d.in.App.Instance, f.App))

@@ -131,6 +131,10 @@ type View struct {
 	Scopes map[schema.GroupKind]Scope
 	// Blind are the kinds whose objects are not watched, each with the reason.
 	Blind map[schema.GroupKind]string
+	// Stale are those of the blind kinds that the server no longer lets anybody
+	// read: what is known of their objects is of another time. A server that
+	// does not answer at all says nothing of a kind.
+	Stale map[schema.GroupKind]string
 	// Excluded are those of the blind kinds that are left out on purpose: what
 	// is of these kinds was never applied.
 	Excluded map[schema.GroupKind]bool
@@ -240,7 +244,7 @@ func Ask(in Input) []Question {
 	var out []Question
 	for o := range in.Desired.All() {
 		f, ok := live[o.Key]
-		if !ok {
+		if !ok || in.Cluster.Stale[o.Key.GroupKind()] != "" {
 			continue
 		}
 		if v, ok := in.Verdicts[o.Key]; ok && stands(in, v, o, f) {

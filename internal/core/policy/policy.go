@@ -21,6 +21,8 @@ type Project struct {
 	// is a field of its own because a nil slice does not survive every copy, and losing it must not open the project.
 	NamespaceWhitelistNil bool
 	NamespaceBlacklist    []Kind
+	// Orphans is nil where the project does not ask to hear of objects that no application has.
+	Orphans *Orphans
 	// DenyAllowsRest makes a repository or destination that no deny rule hits allowed by that very rule, as Argo CD's
 	// code does (its documentation asks for an allow rule too). It is for adopted installations.
 	DenyAllowsRest bool

@@ -17,6 +17,13 @@ func Of(p *v1alpha1.AppProject) Project {
 		NamespaceWhitelistNil: p.Spec.NamespaceResourceWhitelist == nil,
 		NamespaceBlacklist:    groupKinds(p.Spec.NamespaceResourceBlacklist),
 	}
+	if o := p.Spec.OrphanedResources; o != nil {
+		// Asking is asking to be warned, unless it says otherwise.
+		out.Orphans = &Orphans{Warn: o.Warn == nil || *o.Warn}
+		for _, k := range o.Ignore {
+			out.Orphans.Ignore = append(out.Orphans.Ignore, Kind{Group: k.Group, Kind: k.Kind, Name: k.Name})
+		}
+	}
 	for _, d := range p.Spec.Destinations {
 		out.Destinations = append(out.Destinations, Destination{Server: d.Server, Name: d.Name, Namespace: d.Namespace})
 	}
