@@ -36,6 +36,7 @@ func environment() *cli.Env {
 			return hubClient(f)
 		},
 		Planner:  newPlanner,
+		Actor:    newActor,
 		Judge:    newFileJudge,
 		ReadFile: os.ReadFile,
 	}
