@@ -30,6 +30,9 @@ func run() int {
 	if len(os.Args) == 3 && os.Args[1] == childWord {
 		return runChild(ctx, os.Args[2])
 	}
+	if len(os.Args) == 2 && os.Args[1] == scriptWord {
+		return runScriptWorker()
+	}
 	err := command().ExecuteContext(ctx)
 	switch {
 	case errors.Is(err, errGoalMissed):
@@ -77,6 +80,11 @@ func scenarios() []scenario {
 			name: "heal", short: "drift of one field until it is healed, against the bare sequence",
 			full: scale{apps: 2_000, perApp: 10, objects: 100_000, times: 200}, run: runHeal,
 			quick: scale{apps: 100, perApp: 10, objects: 5_000, times: 60},
+		},
+		{
+			name: "health", short: "judging objects: by built-in rules, and by a script in its process",
+			full: scale{objects: 20_000, repeats: 5}, run: runHealth,
+			quick: scale{objects: 5_000, repeats: 3},
 		},
 	}
 }
