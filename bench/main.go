@@ -30,6 +30,9 @@ func run() int {
 	if len(os.Args) == 3 && os.Args[1] == childWord {
 		return runChild(ctx, os.Args[2])
 	}
+	if len(os.Args) == 2 && os.Args[1] == scriptWord {
+		return runScriptWorker()
+	}
 	err := command().ExecuteContext(ctx)
 	switch {
 	case errors.Is(err, errGoalMissed):
@@ -87,6 +90,11 @@ func scenarios() []scenario {
 			name: "bootstrap", short: "the first sync of many applications, against a bare loop of the same writes",
 			full: scale{apps: 500, perApp: 4, repeats: 3}, run: runBootstrap,
 			quick: scale{apps: 100, perApp: 4, repeats: 3},
+		},
+		{
+			name: "health", short: "judging objects: by built-in rules, and by a script in its process",
+			full: scale{objects: 20_000, repeats: 5}, run: runHealth,
+			quick: scale{objects: 5_000, repeats: 3},
 		},
 	}
 }

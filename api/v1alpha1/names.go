@@ -40,6 +40,7 @@ const (
 const (
 	FieldManagerApply  = "argocd-controller"
 	FieldManagerStatus = "argocd-application-controller"
+	FieldManagerAction = "argocd-server" // what a person did with an object by an action
 
 	// Managers whose fields are moved to ours, because they applied the same manifests before.
 	FieldManagerKubectlClientSide = "kubectl-client-side-apply"

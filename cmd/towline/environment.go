@@ -39,6 +39,7 @@ func environment() *cli.Env {
 			return hubClient(f)
 		},
 		Planner:  newPlanner,
+		Actor:    newActor,
 		Judge:    newFileJudge,
 		ReadFile: os.ReadFile,
 	}

@@ -40,7 +40,7 @@ func NewApp(env *Env) *cobra.Command {
 	g.register(cmd, env)
 	for _, sub := range []*cobra.Command{
 		newList(env, g), newGet(env, g), newDiff(env, g), newExplain(env, g), newWindows(env, g), newSync(env, g), newWait(env, g),
-		newDelete(env, g),
+		newDelete(env, g), newActions(env, g),
 	} {
 		sub.SilenceErrors, sub.SilenceUsage = true, true
 		cmd.AddCommand(sub)

@@ -1,7 +1,8 @@
 // Package cli holds the commands that people and CI jobs type, one file each:
 // they show what the hub knows and ask the controller to act. It must not do
 // the controller's work: the only things that it writes are a wish (an
-// operation, a refresh, a deletion) on an Application.
+// operation, a refresh, a deletion) on an Application, and an action that a
+// person runs on an object, which the engine carries out.
 package cli
 
 import (
@@ -66,6 +67,9 @@ type Env struct {
 	Hub      func(ctx context.Context, f Flags) (Hub, error)
 	Projects func(ctx context.Context, f Flags) (Projects, error)
 	Planner  func(ctx context.Context, f Flags) (Planner, error)
+	// Actor acts on the objects of one application; whoever asked for it says
+	// when it is done with.
+	Actor func(ctx context.Context, app *v1alpha1.Application, f Flags) (a Actor, done func(), err error)
 	// Judge is called by commands that judge objects in files, which ReadFile
 	// reads.
 	Judge    func(rules HealthRules) (Judge, error)

@@ -63,6 +63,9 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 		},
 		Projects: func(context.Context, cli.Flags) (cli.Projects, error) { return d, nil },
 		Planner:  func(context.Context, cli.Flags) (cli.Planner, error) { return d, nil },
+		Actor: func(context.Context, *v1alpha1.Application, cli.Flags) (cli.Actor, func(), error) {
+			return d, func() {}, nil
+		},
 	}
 	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(cli.NewApp(env))

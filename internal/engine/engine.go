@@ -85,6 +85,22 @@ type Merger interface {
 	DryRunMerge(ctx context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
+// Actor makes the changes of an action. A patch holds for the object as it was
+// read: one that has changed since is a Transient fault with the reason
+// Conflict.
+type Actor interface {
+	Patch(ctx context.Context, read *unstructured.Unstructured, patch map[string]any) error
+	Create(ctx context.Context, body *unstructured.Unstructured) error
+}
+
+// ActionScripts are the actions that users made. Discover returns what their
+// script says of an object, and whether the kind's own actions count too; Run
+// what an action returned, and whether the users have it.
+type ActionScripts interface {
+	Discover(obj *unstructured.Unstructured) (found any, builtin bool, err error)
+	Run(obj *unstructured.Unstructured, name string, params map[string]string) (returned any, known bool, err error)
+}
+
 // Cluster is a destination.
 type Cluster interface {
 	Live
@@ -92,6 +108,7 @@ type Cluster interface {
 	Runner
 	Merger
 	Replacer
+	Actor
 }
 
 // Clusters finds the cluster of a destination, and that cluster's server and
@@ -150,7 +167,9 @@ type Options struct {
 	// Health judges an object as the clusters' own index does; nil means by the
 	// rules of its kind.
 	Health func(*unstructured.Unstructured) health.Health
-	Now    func() time.Time
+	// Actions are those of the users; nil means that they have none.
+	Actions ActionScripts
+	Now     func() time.Time
 }
 
 // Engine refreshes, syncs and deletes applications. It is safe for use by
@@ -184,6 +203,9 @@ type Engine struct {
 
 // New makes an engine.
 func New(o Options) *Engine {
+	if o.Actions == nil {
+		o.Actions = noActions{}
+	}
 	if o.Health == nil {
 		o.Health = health.Of
 	}

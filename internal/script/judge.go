@@ -1,14 +1,11 @@
 package script
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
-	"github.com/gobwas/glob"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -31,20 +28,24 @@ type Runner interface {
 // kinds without one are not its business.
 type Judge struct {
 	runner Runner
-	rules  atomic.Pointer[rules]
+	rules  atomic.Pointer[kinds[Script]]
 }
 
 // NewJudge makes a judge without rules.
 func NewJudge(r Runner) *Judge {
 	j := &Judge{runner: r}
-	j.rules.Store(newRules(nil))
+	j.rules.Store(newKinds[Script](nil))
 	return j
 }
 
 // Set changes the rules. The answer says of a kind whether its objects are
 // judged by another script than before.
 func (j *Judge) Set(list []Rule) (moved func(schema.GroupKind) bool) {
-	next := newRules(list)
+	all := make(map[string]Script, len(list))
+	for _, r := range list {
+		all[r.Kind] = r.Script
+	}
+	next := newKinds(all)
 	before := j.rules.Swap(next)
 	return func(gk schema.GroupKind) bool {
 		was, wasThere := before.of(gk)
@@ -142,70 +143,4 @@ func clip(s string) string {
 		return s[:longestMessage] + "…"
 	}
 	return s
-}
-
-// rules find the script of a kind: the one that names it, or else the most
-// particular of those with a * that match.
-type rules struct {
-	exact map[string]Script
-	wild  []wildRule
-
-	mu    sync.RWMutex
-	found map[schema.GroupKind]*Script
-}
-
-type wildRule struct {
-	text   string
-	glob   *glob.Pattern
-	script Script
-}
-
-func newRules(list []Rule) *rules {
-	r := &rules{exact: map[string]Script{}, found: map[schema.GroupKind]*Script{}}
-	for _, rule := range list {
-		if !strings.Contains(rule.Kind, "*") {
-			r.exact[rule.Kind] = rule.Script
-			continue
-		}
-		if g, err := glob.Compile(rule.Kind); err == nil {
-			r.wild = append(r.wild, wildRule{text: rule.Kind, glob: g, script: rule.Script})
-		}
-	}
-	slices.SortFunc(r.wild, func(a, b wildRule) int {
-		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.text, b.text))
-	})
-	return r
-}
-
-// of remembers what it found: there are a few hundred kinds, and many events.
-func (r *rules) of(gk schema.GroupKind) (Script, bool) {
-	r.mu.RLock()
-	s, known := r.found[gk]
-	r.mu.RUnlock()
-	if !known {
-		s = r.search(gk)
-		r.mu.Lock()
-		r.found[gk] = s
-		r.mu.Unlock()
-	}
-	if s == nil {
-		return Script{}, false
-	}
-	return *s, true
-}
-
-func (r *rules) search(gk schema.GroupKind) *Script {
-	name := gk.Kind
-	if gk.Group != "" {
-		name = gk.Group + "/" + gk.Kind
-	}
-	if s, ok := r.exact[name]; ok {
-		return &s
-	}
-	for _, w := range r.wild {
-		if w.glob.Match(name) {
-			return &w.script
-		}
-	}
-	return nil
 }

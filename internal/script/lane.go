@@ -120,10 +120,3 @@ func (w *process) request(s Script, inputs [][]byte) []byte {
 	w.buf = frame
 	return frame
 }
-
-func boolTag(b bool) byte {
-	if b {
-		return tagTrue
-	}
-	return tagFalse
-}

@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -155,7 +156,7 @@ func (w *writer) value(v lua.LValue, depth int) {
 	case *lua.LNilType:
 		w.out = append(w.out, tagNil)
 	case lua.LBool:
-		w.out, w.err = appendValue(w.out, bool(t), depth)
+		w.out = append(w.out, boolTag(bool(t)))
 	case lua.LNumber:
 		w.number(float64(t))
 	case lua.LString:
@@ -170,14 +171,14 @@ func (w *writer) value(v lua.LValue, depth int) {
 // number keeps a whole number whole: Lua has but one kind of them.
 func (w *writer) number(f float64) {
 	if n := int64(f); float64(n) == f && math.Abs(f) < 1<<63 {
-		w.out, w.err = appendValue(w.out, n, 0)
+		w.out = binary.BigEndian.AppendUint64(append(w.out, tagInt), uint64(n))
 		return
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		w.fail("what it returns holds a number that is none")
 		return
 	}
-	w.out, w.err = appendValue(w.out, f, 0)
+	w.out = binary.BigEndian.AppendUint64(append(w.out, tagFloat), math.Float64bits(f))
 }
 
 func (w *writer) table(t *lua.LTable, depth int) {

@@ -158,6 +158,9 @@ type vigil struct {
 
 func newVigil(w *process) *vigil {
 	v := &vigil{worker: w, started: time.Now(), processor: -1}
+	// On a busy machine the first look may come before this line is through.
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	v.timer = time.AfterFunc(5*time.Millisecond, v.look)
 	return v
 }

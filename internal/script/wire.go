@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 )
@@ -32,63 +31,83 @@ var (
 	errShort = errors.New("the message ends too soon")
 )
 
-// appendValue appends a value as JSON has them.
-func appendValue(out []byte, v any, depth int) ([]byte, error) {
+// encoder writes values. It is used for one message after the other.
+type encoder struct {
+	out []byte
+	// keys are those of the maps that are being written, the innermost last.
+	keys []string
+	err  error
+}
+
+// value appends a value as JSON has them.
+func (e *encoder) value(v any, depth int) {
 	if depth > deepest {
-		return nil, errDeep
+		e.fail(errDeep)
+	}
+	if e.err != nil {
+		return
 	}
 	switch t := v.(type) {
 	case nil:
-		return append(out, tagNil), nil
+		e.out = append(e.out, tagNil)
 	case bool:
-		if t {
-			return append(out, tagTrue), nil
-		}
-		return append(out, tagFalse), nil
+		e.out = append(e.out, boolTag(t))
 	case int64:
-		return binary.BigEndian.AppendUint64(append(out, tagInt), uint64(t)), nil
+		e.out = binary.BigEndian.AppendUint64(append(e.out, tagInt), uint64(t))
 	case int:
-		return appendValue(out, int64(t), depth)
+		e.out = binary.BigEndian.AppendUint64(append(e.out, tagInt), uint64(t))
 	case float64:
-		return binary.BigEndian.AppendUint64(append(out, tagFloat), math.Float64bits(t)), nil
+		e.out = binary.BigEndian.AppendUint64(append(e.out, tagFloat), math.Float64bits(t))
 	case string:
-		return appendText(append(out, tagText), t), nil
+		e.out = appendText(append(e.out, tagText), t)
 	case []any:
-		return appendList(out, t, depth)
+		e.out = appendCount(append(e.out, tagList), len(t))
+		for _, item := range t {
+			e.value(item, depth+1)
+		}
 	case map[string]any:
-		return appendMap(out, t, depth)
+		out, start := openMap(e.out)
+		e.out = out
+		e.fields(t, depth)
+		closeMap(e.out, start)
 	default:
-		return nil, fmt.Errorf("it holds a %T, which is no JSON", v)
+		e.fail(fmt.Errorf("it holds a %T, which is no JSON", v))
 	}
 }
 
-func appendText(out []byte, s string) []byte {
-	return append(binary.AppendUvarint(out, uint64(len(s))), s...)
+// fields appends the entries of a map, in the order of their keys.
+func (e *encoder) fields(m map[string]any, depth int) {
+	e.out = appendCount(e.out, len(m))
+	from := len(e.keys)
+	for k := range m {
+		e.keys = append(e.keys, k)
+	}
+	to := len(e.keys)
+	slices.Sort(e.keys[from:to])
+	for i := from; i < to; i++ {
+		k := e.keys[i]
+		e.out = appendText(e.out, k)
+		e.value(m[k], depth+1)
+	}
+	e.keys = e.keys[:from]
 }
 
-func appendList(out []byte, list []any, depth int) ([]byte, error) {
-	out = appendCount(append(out, tagList), len(list))
-	var err error
-	for _, e := range list {
-		if out, err = appendValue(out, e, depth+1); err != nil {
-			return nil, err
-		}
+func (e *encoder) fail(err error) {
+	if e.err == nil {
+		e.err = err
 	}
-	return out, nil
 }
 
-func appendMap(out []byte, m map[string]any, depth int) ([]byte, error) {
-	out, start := openMap(out)
-	out = appendCount(out, len(m))
-	var err error
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		if out, err = appendValue(appendText(out, k), m[k], depth+1); err != nil {
-			return nil, err
-		}
+func boolTag(b bool) byte {
+	if b {
+		return tagTrue
 	}
-	closeMap(out, start)
-	return out, nil
+	return tagFalse
 }
+
+func appendText(out []byte, s string) []byte { return append(appendCount(out, len(s)), s...) }
+
+func appendCount(out []byte, n int) []byte { return binary.AppendUvarint(out, uint64(n)) }
 
 // openMap leaves room for the length that closeMap fills in.
 func openMap(out []byte) (grown []byte, start int) {
@@ -99,7 +118,7 @@ func closeMap(out []byte, start int) {
 	binary.BigEndian.PutUint32(out[start-4:], uint32(len(out)-start))
 }
 
-// cursor reads what appendValue wrote. The first problem is kept and ends the
+// cursor reads what an encoder wrote. The first problem is kept and ends the
 // reading; it comes from another process, so nothing in it is believed.
 type cursor struct {
 	data []byte
@@ -257,16 +276,7 @@ func readFrame(r io.Reader, buf []byte) ([]byte, error) {
 // appendGlobals appends what a script finds when it begins, in the form that
 // the entries of a map have.
 func appendGlobals(out []byte, globals map[string]any) ([]byte, error) {
-	out = appendCount(out, len(globals))
-	var err error
-	for _, name := range slices.Sorted(maps.Keys(globals)) {
-		if out, err = appendValue(appendText(out, name), globals[name], 0); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-func appendCount(out []byte, n int) []byte {
-	return binary.AppendUvarint(out, uint64(n))
+	e := encoder{out: out}
+	e.fields(globals, 0)
+	return e.out, e.err
 }
