@@ -46,10 +46,6 @@ func (e *Engine) discover(obj *unstructured.Unstructured) ([]action.Action, erro
 	return out, nil
 }
 
-// attempts is how often an action is tried on an object that others change at
-// the same time.
-const attempts = 5
-
 // Act is an action that somebody asks for.
 type Act struct {
 	Object object.Key

@@ -43,7 +43,8 @@ func replaced(ctx context.Context, w *witness, q plan.Question, live *unstructur
 	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier, Replaced: true}, true
 }
 
-// attempts is how often a replacement is tried that others keep writing to.
+// attempts is how often a write is tried to an object that others keep writing
+// to.
 const attempts = 5
 
 // replace makes the manifest true by putting it in the place of what stands.
