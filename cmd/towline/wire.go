@@ -159,12 +159,27 @@ func (p *parts) objectChanged(ch cluster.Change) {
 			continue
 		}
 		p.wake(p.engine.Wanting(f.Key), controller.Drift)
+		if f.App == "" && f.Owned {
+			p.descendantChanged(f)
+		}
 		if f.App == "" {
 			continue
 		}
 		if ns, name := object.SplitInstance(p.namespace, f.App); ns == p.namespace {
 			p.controller.Enqueue(name, controller.Drift)
 		}
+	}
+}
+
+// descendantChanged wakes the application that an object came from, while that
+// one has something to explain.
+func (p *parts) descendantChanged(f *object.Fact) {
+	instance, ok := engine.Root(p.cluster, f)
+	if !ok {
+		return
+	}
+	if ns, name := object.SplitInstance(p.namespace, instance); ns == p.namespace && p.engine.Ailing(name) {
+		p.controller.Enqueue(name, controller.Drift)
 	}
 }
 

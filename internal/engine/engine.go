@@ -52,6 +52,9 @@ type Live interface {
 	// Namespace are the facts of all objects in a namespace. They are shared.
 	Namespace(name string) []*object.Fact
 	View() plan.View
+	// Children are the objects that name this UID as an owner. They are shared:
+	// nobody may change them.
+	Children(uid string) []*object.Fact
 }
 
 // Server is what a cluster is asked. A manifest that it will not take is a
@@ -182,6 +185,7 @@ type Engine struct {
 	quiet   *quiet
 	written *writes
 	drifts  *drifts
+	ailing  *ailing
 	// places are the namespaces that are watched for objects that nobody has.
 	places *places
 	// undeclared are the fields that kinds turned out not to have.
@@ -220,6 +224,7 @@ func New(o Options) *Engine {
 		quiet:   newQuiet(),
 		written: newWrites(),
 		drifts:  newDrifts(),
+		ailing:  newAiling(),
 
 		places:     newPlaces(),
 		undeclared: newUndeclared(),
@@ -242,6 +247,7 @@ func (e *Engine) forget(app string) {
 	e.quiet.keep(app, 0, false)
 	e.written.forget(app)
 	e.drifts.forget(app)
+	e.ailing.set(app, false)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.verdicts, app)

@@ -187,6 +187,7 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	o.findings = append(o.findings, found...)
 	p := plan.Compute(in, answers)
 	e.keepVerdicts(ctx, o.app.Name, p)
+	e.explain(o, &p)
 	e.wants.set(o.app.Name, unmarked(p, o.instance))
 	e.doubts.set(o.app.Name, unconfirmed(p))
 	o.plan = &p

@@ -68,7 +68,7 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 	written, err := e.report(ctx, o, app.Status.OperationState)
 	slog.DebugContext(ctx, "refreshed", "app", name, "revision", o.revision, "reason", decision.Reason, "took", e.Now().Sub(start))
 	err = errors.Join(err, retriable(o.err))
-	e.quiet.keep(name, mark, known && err == nil && decision.After == 0 && o.err == nil && written == app && o.settled())
+	e.quiet.keep(name, mark, known && err == nil && decision.After == 0 && o.err == nil && written == app && o.settled() && !e.Ailing(name))
 	if o.plan != nil && !o.settled() && decision.After == 0 {
 		return Result{After: askAgain}, err
 	}
@@ -201,6 +201,7 @@ func (e *Engine) status(o *observation, op *v1alpha1.OperationState) v1alpha1.Ap
 		Revision:         o.revision,
 		Findings:         o.findings,
 		Operation:        op,
+		ByLetter:         e.Settings().Gate.ByLetter,
 		ControlNamespace: e.Namespace,
 		Now:              e.Now(),
 	})

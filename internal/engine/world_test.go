@@ -241,6 +241,8 @@ func (c *target) For(v1alpha1.ApplicationDestination) (Cluster, string, string, 
 
 func (c *target) Release(context.Context, object.Fact) error { return nil }
 
+func (c *target) Children(string) []*object.Fact { return nil }
+
 func (c *target) Tail(context.Context, object.Fact) string { return "" }
 
 func (c *target) Creatable(context.Context, *unstructured.Unstructured) error { return nil }

@@ -110,6 +110,16 @@ func (t Tracker) FactJudged(u *unstructured.Unstructured, manager string, judged
 	return f
 }
 
+// Controller is the owner that manages the object.
+func (f *Fact) Controller() (Owner, bool) {
+	for _, o := range f.Owners {
+		if o.Controller {
+			return o, true
+		}
+	}
+	return Owner{}, false
+}
+
 func createdAt(u *unstructured.Unstructured) int64 {
 	t := u.GetCreationTimestamp()
 	if t.IsZero() {

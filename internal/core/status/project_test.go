@@ -254,7 +254,7 @@ func TestHealthOfTheWhole(t *testing.T) {
 		"missing beside one without health": {[]plan.Item{missing("Pod", "a"), live("ConfigMap", "b", "", "")}, "Healthy"},
 		"the worst counts":                  {[]plan.Item{live("Pod", "a", health.Healthy, ""), live("Pod", "b", health.Degraded, ""), live("Pod", "c", health.Progressing, "")}, "Degraded"},
 		"a quiet one does not":              {[]plan.Item{live("Pod", "a", health.Healthy, ""), quiet}, "Healthy"},
-		"one that Argo CD does not judge":   {[]plan.Item{live("Pod", "a", health.Healthy, ""), guessed}, "Healthy"},
+		"one that Argo CD does not judge":   {[]plan.Item{live("Pod", "a", health.Healthy, ""), guessed}, "Degraded"},
 		"only a quiet one":                  {[]plan.Item{quiet}, "Healthy"},
 		"what is to be pruned does not":     {[]plan.Item{live("Pod", "a", health.Healthy, ""), prunable("b", health.Degraded)}, "Healthy"},
 		"all missing, one to be pruned":     {[]plan.Item{missing("Pod", "a"), prunable("b", health.Healthy)}, "Missing"},
@@ -274,6 +274,17 @@ func TestHealthOfTheWhole(t *testing.T) {
 				t.Errorf("got %+v, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestHealthByLetter: what Argo CD does not judge does not count there.
+func TestHealthByLetter(t *testing.T) {
+	guessed := live("Boat", "guessed", health.Degraded, "")
+	guessed.Live.Health.Source = health.FromConditions
+	in := input(newApp(), dawn, live("Pod", "a", health.Healthy, ""), guessed)
+	in.ByLetter = true
+	if got := status.Project(in).Health; got.Status != "Healthy" {
+		t.Errorf("got %+v", got)
 	}
 }
 

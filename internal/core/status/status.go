@@ -33,6 +33,8 @@ type Input struct {
 	Findings   []finding.Finding
 	// Operation is the running or last operation, as it is to be told.
 	Operation *v1alpha1.OperationState
+	// ByLetter leaves out of the application's health what Argo CD gives none.
+	ByLetter bool
 	// ControlNamespace is where the controller lives.
 	ControlNamespace string
 	Now              time.Time
@@ -125,7 +127,7 @@ func appHealth(in Input, now metav1.Time) v1alpha1.HealthStatus {
 	case in.Plan != nil:
 		h = aggregate(*in.Plan, object.Key{
 			Group: v1alpha1.Group, Kind: "Application", Namespace: in.App.Namespace, Name: in.App.Name,
-		})
+		}, in.ByLetter)
 	case in.App.Status.Health.Status != "":
 		// What was seen last is still the best that is known of the objects;
 		// that the comparison failed is said by the sync status.
@@ -138,7 +140,7 @@ func appHealth(in Input, now metav1.Time) v1alpha1.HealthStatus {
 	return out
 }
 
-func aggregate(p plan.Plan, self object.Key) health.Health {
+func aggregate(p plan.Plan, self object.Key, byLetter bool) health.Health {
 	var parts []health.Part
 	missing, live := 0, 0
 	for _, it := range p.Items {
@@ -146,8 +148,9 @@ func aggregate(p plan.Plan, self object.Key) health.Health {
 		case it.Aside || it.Prunable || it.Hook || it.Key == self:
 		case it.Live != nil:
 			live++
-			// What Argo CD does not judge is shown with the object, and counts for nothing.
-			if !it.Live.Quiet && !unsettledChild(it) && it.Live.Health.Source.InArgoCD() {
+			// By the letter, what Argo CD does not judge is shown with the object
+			// and counts for nothing.
+			if !it.Live.Quiet && !unsettledChild(it) && (!byLetter || it.Live.Health.Source.InArgoCD()) {
 				parts = append(parts, health.Part{Key: it.Key.String(), Health: it.Live.Health})
 			}
 		case it.Action == plan.Create:
