@@ -158,7 +158,8 @@ func (s *bootstrap) reportBootstrap(ours, theirs []built) {
 	// Of all the CPU time that it takes, which others on the machine do not change.
 	both := func(b built) float64 { return b.reading.CPU + b.tally.server }
 	r.note("cpu_ratio", figure(ours, both).median()/figure(theirs, both).median())
-	s.logf("ratio of the wall times: %s; engine %s s, bare %s s", ratios.spread(), figure(ours, wall).spread(), figure(theirs, wall).spread())
+	s.logf("ratio of the wall times: %s; engine %s s, bare %s s",
+		ratios.spread(), figure(ours, wall).spread(), figure(theirs, wall).spread())
 }
 
 // byEngine makes the applications, starts an engine and takes the time until

@@ -64,7 +64,8 @@ func (p *loopPart) application(ctx context.Context, i int) error {
 			body := &unstructured.Unstructured{Object: bootstrapObject(i, j)}
 			// As long as the mark of the engine, which must not take these for its own.
 			body.SetAnnotations(map[string]string{"bench.towline.dev/tracking-id": "bare:/ConfigMap:" + body.GetName()})
-			_, err := inNamespace(p.client, bareOf(i)).Apply(gctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: "bare", Force: true})
+			_, err := inNamespace(p.client, bareOf(i)).
+				Apply(gctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: "bare", Force: true})
 			if err != nil {
 				return fmt.Errorf("applying %q: %w", body.GetName(), err)
 			}
