@@ -59,19 +59,7 @@ const largestInput = 6 << 20
 // limits of a script times the number of runs.
 func (h *Host) Run(s Script, runs []map[string]any) []Result {
 	out := make([]Result, len(runs))
-	var inputs [][]byte
-	var places []int
-	for i, globals := range runs {
-		in, err := appendGlobals(nil, globals)
-		if err == nil && len(in) > largestInput {
-			err = fmt.Errorf("the object has %d bytes, more than the %d that a script is given", len(in), largestInput)
-		}
-		if err != nil {
-			out[i] = Result{Problem: s.Origin + ": " + err.Error()}
-			continue
-		}
-		inputs, places = append(inputs, in), append(places, i)
-	}
+	inputs, places := encodeRuns(s, runs, out)
 	for i, r := range h.lane(s).run(s, inputs) {
 		if r.Problem != "" {
 			r.Problem = s.Origin + ": " + r.Problem
@@ -82,6 +70,33 @@ func (h *Host) Run(s Script, runs []map[string]any) []Result {
 		out[places[i]] = r
 	}
 	return out
+}
+
+// encodeRuns makes the inputs, in one piece of memory. A run that cannot be
+// made into one gets its result at once; places are those of the others.
+func encodeRuns(s Script, runs []map[string]any, out []Result) (inputs [][]byte, places []int) {
+	var e encoder
+	var ends []int
+	for i, globals := range runs {
+		start := len(e.out)
+		e.fields(globals, 0)
+		err := e.err
+		if size := len(e.out) - start; err == nil && size > largestInput {
+			err = fmt.Errorf("the object has %d bytes, more than the %d that a script is given", size, largestInput)
+		}
+		if err != nil {
+			out[i] = Result{Problem: s.Origin + ": " + err.Error()}
+			e = encoder{out: e.out[:start]}
+			continue
+		}
+		ends, places = append(ends, len(e.out)), append(places, i)
+	}
+	start := 0
+	for _, end := range ends {
+		inputs = append(inputs, e.out[start:end])
+		start = end
+	}
+	return inputs, places
 }
 
 // Check says whether a script compiles, and why not.

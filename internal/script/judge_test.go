@@ -184,3 +184,27 @@ func TestAKindWithoutAScriptIsJudgedByItself(t *testing.T) {
 		t.Errorf("got %+v after %d runs", got, r.runs)
 	}
 }
+
+// TestAnObjectThatCannotTravel: it is Unknown, and those beside it are not.
+func TestAnObjectThatCannotTravel(t *testing.T) {
+	deep := map[string]any{}
+	for range 200 {
+		deep = map[string]any{"a": deep}
+	}
+	runs := []map[string]any{
+		{"obj": map[string]any{"n": int64(1)}},
+		{"obj": map[string]any{"odd": struct{}{}}},
+		{"obj": deep},
+		{"obj": map[string]any{"text": strings.Repeat("x", 7<<20)}},
+		{"obj": map[string]any{"n": int64(2)}},
+	}
+	got := newHost(t).Run(script.Script{Origin: "key", Source: `return obj.n`}, runs)
+	for i, want := range []string{"", "no JSON", "nested deeper", "more than", ""} {
+		if want == "" && got[i].Problem != "" || want != "" && !strings.Contains(got[i].Problem, want) {
+			t.Errorf("object %d got %+v", i, got[i])
+		}
+	}
+	if got[0].Value != int64(1) || got[4].Value != int64(2) {
+		t.Errorf("got %v and %v", got[0].Value, got[4].Value)
+	}
+}

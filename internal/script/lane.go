@@ -43,8 +43,10 @@ func (l *lane) run(s Script, inputs [][]byte) []Result {
 		answers, death := w.ask(s, batchOf(inputs[len(out):]))
 		out = append(out, answers...)
 		if death != nil {
-			l.worker = nil
 			out = append(out, *death)
+		}
+		if w.dead {
+			l.worker = nil
 		}
 	}
 	l.rest()

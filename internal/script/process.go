@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ const (
 	residentLimit = 56 << 20
 	// killAfter is how long a run may take before the worker is killed: its own
 	// limit did not hold, since a single step takes that long.
-	killAfter = 150 * time.Millisecond
+	killAfter = 200 * time.Millisecond
 	// startLimit is how long a worker may take to say that it is there.
 	startLimit = 20 * time.Second
 )
@@ -34,6 +35,8 @@ type process struct {
 	// known are the scripts that the worker has, by the ids they have there.
 	known map[Script]string
 	buf   []byte
+	// dead says that it has ended.
+	dead bool
 }
 
 func startProcess(command []string) (*process, error) {
@@ -81,14 +84,14 @@ func (w *process) end() {
 }
 
 // ask has the inputs run. Where the worker dies, the answers that came are
-// those of the runs before, and death is the result of the one that it died of.
+// those of the runs before, and death is the result of the one that it died
+// of; nil if that one had answered after all.
 func (w *process) ask(s Script, inputs [][]byte) (answers []Result, death *Result) {
 	guard := newVigil(w)
-	defer guard.over()
 	err := writeFrame(w.in, w.request(s, inputs))
 	var frame []byte
 	for err == nil && len(answers) < len(inputs) {
-		guard.begins()
+		guard.begins(len(answers))
 		if frame, err = readFrame(w.out, frame); err != nil {
 			break
 		}
@@ -97,12 +100,22 @@ func (w *process) ask(s Script, inputs [][]byte) (answers []Result, death *Resul
 			answers = append(answers, r)
 		}
 	}
-	if err == nil {
+	killed, at := guard.over()
+	if err == nil && killed == "" {
 		return answers, nil
 	}
+	w.dead = true
 	w.kill()
 	_ = w.cmd.Wait()
-	return answers, &Result{Problem: w.cause(guard, err), Stopped: true}
+	switch {
+	case killed == "":
+		return answers, &Result{Problem: w.cause(err), Stopped: true}
+	case at == len(answers):
+		return answers, &Result{Problem: killed, Stopped: true}
+	default:
+		// The answer came while the worker was being killed for its lateness.
+		return answers, nil
+	}
 }
 
 func answerOf(frame []byte) (Result, error) {
@@ -126,14 +139,17 @@ var (
 	stoppedByMemory = fmt.Sprintf("it was stopped at its memory limit of %d MiB", heapLimit>>20)
 )
 
+// outOfMemory are the words of a runtime that gets no more from the kernel: for
+// its heap, or for the stack of another thread.
+var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed", "failed to create new OS thread"}
+
 // cause says what a worker died of.
-func (w *process) cause(v *vigil, err error) string {
+func (w *process) cause(err error) string {
 	said := w.stderr.first("")
 	switch {
-	case v.verdict() != "":
-		return v.verdict()
-	case w.cmd.ProcessState.ExitCode() == exitMemory,
-		strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"):
+	case w.cmd.ProcessState.ExitCode() == exitMemory, slices.ContainsFunc(outOfMemory, func(words string) bool {
+		return strings.Contains(said, words)
+	}):
 		return stoppedByMemory
 	case strings.Contains(said, "stack"):
 		return fmt.Sprintf("it was stopped at its stack limit of %d MiB", stackLimit>>20)
@@ -153,7 +169,9 @@ type vigil struct {
 	done      bool
 	started   time.Time
 	processor time.Duration
-	killed    string
+	// run is the one that the worker is at; killed is why it was killed at it.
+	run    int
+	killed string
 }
 
 func newVigil(w *process) *vigil {
@@ -165,11 +183,13 @@ func newVigil(w *process) *vigil {
 	return v
 }
 
-// begins says that the worker is at the next run.
-func (v *vigil) begins() {
+// begins says which run the worker is at.
+func (v *vigil) begins(run int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.started, v.processor = time.Now(), -1
+	if v.killed == "" {
+		v.run, v.started, v.processor = run, time.Now(), -1
+	}
 }
 
 func (v *vigil) look() {
@@ -197,17 +217,14 @@ func (v *vigil) look() {
 	v.worker.kill()
 }
 
-func (v *vigil) over() {
+// over ends the vigil and says why it killed the worker, if it did, and at
+// which run.
+func (v *vigil) over() (killed string, at int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.done = true
 	v.timer.Stop()
-}
-
-func (v *vigil) verdict() string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.killed
+	return v.killed, v.run
 }
 
 // firstWords keeps the beginning of what a worker says, which is why it died.

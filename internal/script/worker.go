@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -114,6 +115,8 @@ func (w *worker) run(id string, globals []byte) {
 	w.watch.end()
 	switch {
 	case errors.Is(ctx.Err(), errTime):
+		// What it left behind must not be the burden of the next.
+		runtime.GC()
 		w.buf = append(newFrame(w.buf), answerTime)
 	case err != nil:
 		w.buf = appendText(append(newFrame(w.buf), answerProblem), err.Error())
