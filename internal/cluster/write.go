@@ -157,19 +157,39 @@ func (c *Cluster) Delete(ctx context.Context, f object.Fact, propagation metav1.
 	return classify(err)
 }
 
+// attempts is how often a takeover is tried while a controller keeps writing.
+const attempts = 5
+
 // TakeOver makes fields of a live object ours alone, by writing managedFields;
 // no value changes. The server takes it only for the reading that it was
-// computed from.
+// computed from. Where the object has moved on and these fields have not, it
+// is computed again.
 func (c *Cluster) TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error {
 	k := object.KeyOf(body)
 	r, err := c.resource(body.GroupVersionKind(), k.Namespace)
 	if err != nil {
 		return err
 	}
-	live, err := r.Get(ctx, k.Name, metav1.GetOptions{})
-	if err != nil {
-		return classify(err)
+	var first *unstructured.Unstructured
+	for range attempts {
+		var live *unstructured.Unstructured
+		if live, err = r.Get(ctx, k.Name, metav1.GetOptions{}); err != nil {
+			return classify(err)
+		}
+		if first == nil {
+			first = live
+		}
+		if !field.Agree(first.Object, live.Object, ways) {
+			return fault.Transientf("Conflict", "somebody changes the same fields")
+		}
+		if err = takeOver(ctx, r, live, ways); !apierrors.IsConflict(err) {
+			break
+		}
 	}
+	return classified(err)
+}
+
+func takeOver(ctx context.Context, r dynamic.ResourceInterface, live *unstructured.Unstructured, ways [][]string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": live.GetResourceVersion(),
 		"managedFields":   field.TakeOver(live, v1alpha1.FieldManagerApply, ways),
@@ -177,11 +197,8 @@ func (c *Cluster) TakeOver(ctx context.Context, body *unstructured.Unstructured,
 	if err != nil {
 		return fmt.Errorf("encoding managedFields: %w", err)
 	}
-	_, err = r.Patch(ctx, k.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1alpha1.FieldManagerApply})
-	if err != nil {
-		return classify(err)
-	}
-	return nil
+	_, err = r.Patch(ctx, live.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1alpha1.FieldManagerApply})
+	return err
 }
 
 func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {

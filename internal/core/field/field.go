@@ -122,6 +122,18 @@ func Find(body any, way []string) (any, bool) {
 	return body, true
 }
 
+// Agree reports whether two bodies have the same at the ends of these ways.
+func Agree(a, b any, ways [][]string) bool {
+	for _, way := range ways {
+		x, ok := Find(a, way)
+		y, also := Find(b, way)
+		if ok != also || !reflect.DeepEqual(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
 func byKey(raw string, value any) (any, int, bool) {
 	list, ok := value.([]any)
 	var keys map[string]any

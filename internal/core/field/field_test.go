@@ -217,3 +217,17 @@ metadata:
 		t.Errorf("the object was changed:\n%s", d)
 	}
 }
+
+func TestAgree(t *testing.T) {
+	a := parse(t, head+"spec: {x: 1, list: [{name: a, v: 1}]}")
+	b := parse(t, head+"spec: {x: 1, list: [{name: b}, {name: a, v: 1}], other: 1}")
+	ways := [][]string{{"f:spec", "f:x"}, {"f:spec", "f:list", `k:{"name":"a"}`}, {"f:spec", "f:none"}}
+	if !field.Agree(a, b, ways) {
+		t.Error("they agree on these")
+	}
+	for _, way := range [][]string{{"f:spec", "f:other"}, {"f:spec", "f:list"}} {
+		if field.Agree(a, b, append(ways, way)) {
+			t.Errorf("they do not agree on %s", field.Display(way))
+		}
+	}
+}

@@ -62,7 +62,7 @@ func repaired(
 // ServerSide reports whether server-side apply was asked for. A resource's own
 // word counts more than the application's.
 func ServerSide(options []string, body *unstructured.Unstructured) bool {
-	own := object.Option(body.GetAnnotations()[v1alpha1.AnnotationSyncOptions], v1alpha1.SyncOptionServerSideApply)
+	own := object.Option(optionsIn(body), v1alpha1.SyncOptionServerSideApply)
 	if own != "" {
 		return own == v1alpha1.SyncOptionValueTrue
 	}
@@ -91,7 +91,16 @@ func Lenient(options []string, body *unstructured.Unstructured) bool {
 // asks reports whether the application or the resource has an option.
 func asks(options []string, body *unstructured.Unstructured, name, value string) bool {
 	return has(options, name, value) ||
-		object.Option(body.GetAnnotations()[v1alpha1.AnnotationSyncOptions], name) == value
+		object.Option(optionsIn(body), name) == value
+}
+
+// optionsIn are a resource's own options. It is asked several times for each
+// object of each look, so the annotations are not copied for it.
+func optionsIn(body *unstructured.Unstructured) string {
+	meta, _ := body.Object["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	text, _ := annotations[v1alpha1.AnnotationSyncOptions].(string)
+	return text
 }
 
 func has(options []string, name, value string) bool {

@@ -115,14 +115,14 @@ func (m *mender) list(parent map[string]any, name, where string, how mending) {
 }
 
 func repeated(items []any, key func(any) string) bool {
-	for i := range items {
-		for j := range i {
-			if key(items[i]) == key(items[j]) {
-				return true
-			}
-		}
+	if len(items) < 2 {
+		return false
 	}
-	return false
+	seen := make(map[string]struct{}, len(items))
+	for _, item := range items {
+		seen[key(item)] = struct{}{}
+	}
+	return len(seen) < len(items)
 }
 
 // same drops an item that is there already.
@@ -209,6 +209,9 @@ func at(body map[string]any, path string) (map[string]any, bool) {
 func text(item any) string {
 	if m, ok := item.(map[string]any); ok {
 		item = m["name"]
+	}
+	if name, ok := item.(string); ok {
+		return name
 	}
 	return fmt.Sprint(item)
 }
