@@ -281,5 +281,3 @@ func (p *play) follow() {
 		}
 	}()
 }
-
-

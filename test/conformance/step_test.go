@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -122,7 +123,7 @@ func (p *play) refresh(how string) {
 
 // patience is how long a step waits: not long for what is known to fail.
 func (p *play) patience() time.Duration {
-	if p.known != "" || *update {
+	if p.known != "" {
 		return patience / 10
 	}
 	return patience / 2
@@ -210,10 +211,20 @@ func (p *play) ended() bool {
 	return app.Object["operation"] == nil && slices.Contains([]string{"Succeeded", "Failed", "Error"}, phase)
 }
 
+// mapping asks again for a kind that a CRD may have brought meanwhile.
+func (p *play) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	m, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		p.mapper.Reset()
+		m, err = p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	return m, err
+}
+
 // resource is where the objects of a kind are.
 func (p *play) resource(gvk schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
 	p.Helper()
-	m, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	m, err := p.mapping(gvk)
 	p.must(err)
 	r := p.dynamic.Resource(m.Resource)
 	if m.Scope.Name() != "namespace" {
