@@ -50,8 +50,9 @@ type play struct {
 	*stage
 	*enactment
 	house *house
-	// committed says that the repository is there.
+	// committed says that the repository is there, first is its first commit.
 	committed bool
+	first     string
 	// since is the place in the audit log from which on writes are told.
 	since int
 	// wrong is what a case that is known to fail got wrong.
@@ -71,7 +72,7 @@ func (p *play) perform() {
 	p.control, p.repo = p.house.control, p.git.URL(p.ns)
 	p.set()
 	for _, line := range p.steps {
-		p.step(p.expand(line))
+		p.step(strings.ReplaceAll(p.expand(line), "$first", p.first))
 		if p.Failed() || len(p.wrong) > 0 {
 			return
 		}
@@ -194,6 +195,7 @@ func (p *play) application() {
 	}
 	metadata := map[string]any{"name": p.ns, "namespace": p.control}
 	text, _ := p.text("application")
+	text = strings.ReplaceAll(text, "$repo", p.repo)
 	own := map[string]any{}
 	p.must(yaml.Unmarshal([]byte(text), &own))
 	if m, ok := own["metadata"].(map[string]any); ok {
@@ -232,6 +234,9 @@ func (p *play) commit(number string) {
 	}
 	if !p.committed {
 		p.must(p.git.Create(p.ns, files))
+		var err error
+		p.first, err = p.git.Revision(p.ns, "main")
+		p.must(err)
 		p.committed = true
 		return
 	}
