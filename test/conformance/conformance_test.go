@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/towline-cd/towline/hack/cluster/gitserver"
 )
 
 // TestConformance plays every case, in every profile that it speaks of.
@@ -50,6 +52,7 @@ type play struct {
 	*stage
 	*enactment
 	house *house
+	repos *gitserver.Server
 	// committed says that the repository is there, first is its first commit.
 	committed bool
 	first     string
@@ -69,10 +72,15 @@ func (p *play) must(err error) {
 
 func (p *play) perform() {
 	p.must(p.house.open(p.Context(), p.stage, p.enactment))
-	p.control, p.repo = p.house.control, p.git.URL(p.ns)
+	p.repos = p.git
+	if p.alone {
+		// An outage is its own.
+		p.repos = gitserver.New(p.T)
+	}
+	p.control, p.repo = p.house.control, p.repos.URL(p.ns)
 	p.set()
 	for _, line := range p.steps {
-		p.step(strings.ReplaceAll(p.expand(line), "$first", p.first))
+		p.step(strings.NewReplacer("$first", p.first, "$repo", p.repo).Replace(p.expand(line)))
 		if p.Failed() || len(p.wrong) > 0 {
 			return
 		}
@@ -233,9 +241,9 @@ func (p *play) commit(number string) {
 		p.Fatalf("there is no section \"git %s\"", number)
 	}
 	if !p.committed {
-		p.must(p.git.Create(p.ns, files))
+		p.must(p.repos.Create(p.ns, files))
 		var err error
-		p.first, err = p.git.Revision(p.ns, "main")
+		p.first, err = p.repos.Revision(p.ns, "main")
 		p.must(err)
 		p.committed = true
 		return
@@ -244,7 +252,7 @@ func (p *play) commit(number string) {
 	for name, text := range files {
 		changes[name] = &text
 	}
-	_, err := p.git.Commit(p.ns, "main", "commit "+number, changes)
+	_, err := p.repos.Commit(p.ns, "main", "commit "+number, changes)
 	p.must(err)
 }
 

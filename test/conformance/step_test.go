@@ -34,6 +34,7 @@ func (p *play) step(line string) {
 		"commit":    func() { p.commit(arg(1)); p.news(arg(2)) },
 		"refresh":   func() { p.refresh(arg(1)) },
 		"spec":      func() { p.patchApp(fmt.Sprintf(`{"spec":%s}`, arg(1))) },
+		"project":   func() { p.patchProject(arg(1)) },
 		"annotate":  func() { p.annotateApp(arg(1)) },
 		"delete":    func() { p.remove(arg(1), arg(2)) },
 		"wait":      func() { p.wait(words[1:]...) },
@@ -44,7 +45,7 @@ func (p *play) step(line string) {
 		"hold":      func() { p.patch(arg(1), `{"metadata":{"finalizers":["conformance.example.com/hold"]}}`) },
 		"let-go":    func() { p.patch(arg(1), `{"metadata":{"finalizers":null}}`) },
 		"own":       func() { p.own(arg(1), arg(2)) },
-		"git":       func() { p.git.SetDown(arg(1) == "down") },
+		"git":       func() { p.repos.SetDown(arg(1) == "down") },
 		"healthy":   func() { p.become("healthy", arg(1)) },
 		"degraded":  func() { p.become("degraded", arg(1)) },
 		"suspended": func() { p.become("suspended", arg(1)) },
@@ -86,6 +87,14 @@ func (p *play) patchApp(patch string) {
 	}
 	_, err := p.dynamic.Resource(applications).Namespace(p.control).
 		Patch(p.Context(), p.ns, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
+	p.must(err)
+}
+
+// patchProject changes the rules of the case's project.
+func (p *play) patchProject(spec string) {
+	p.Helper()
+	_, err := p.dynamic.Resource(projects).Namespace(p.control).
+		Patch(p.Context(), p.ns, types.MergePatchType, fmt.Appendf(nil, `{"spec":%s}`, spec), metav1.PatchOptions{FieldManager: "somebody"})
 	p.must(err)
 }
 
