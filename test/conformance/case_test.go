@@ -45,7 +45,6 @@ const (
 func stories(t *testing.T) []*story {
 	t.Helper()
 	var out []*story
-	names := map[string]string{}
 	err := filepath.WalkDir("testdata", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".txtar" {
 			return err
@@ -54,10 +53,6 @@ func stories(t *testing.T) []*story {
 		if err != nil {
 			return err
 		}
-		if other, ok := names[s.name]; ok {
-			return fmt.Errorf("%s and %s have the same name", other, path)
-		}
-		names[s.name] = path
 		out = append(out, s)
 		return nil
 	})
@@ -70,7 +65,12 @@ func readStory(path string) (*story, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &story{file: path, archive: archive, name: strings.TrimSuffix(filepath.Base(path), ".txtar")}
+	// The folder is part of the name.
+	name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+	if folder := filepath.Base(filepath.Dir(path)); folder != "testdata" {
+		name = folder + "-" + name
+	}
+	s := &story{file: path, archive: archive, name: name}
 	for line := range strings.Lines(string(archive.Comment)) {
 		s.header(strings.TrimSpace(line))
 	}
@@ -84,7 +84,7 @@ func readStory(path string) (*story, error) {
 		return nil, fmt.Errorf("%s says neither \"kept\" nor \"changed: …\", or both", path)
 	case len(s.rows) == 0:
 		return nil, fmt.Errorf("%s names no rows", path)
-	case len(s.name) > 30:
+	case len(s.name) > 40:
 		return nil, fmt.Errorf("%s: the name is too long for what is named after it", path)
 	}
 	return s, nil

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/towline-cd/towline/hack/cluster/gitserver"
 )
 
 // TestConformance plays every case, in every profile that it speaks of.
@@ -50,8 +52,10 @@ type play struct {
 	*stage
 	*enactment
 	house *house
-	// committed says that the repository is there.
+	repos *gitserver.Server
+	// committed says that the repository is there, first is its first commit.
 	committed bool
+	first     string
 	// since is the place in the audit log from which on writes are told.
 	since int
 	// wrong is what a case that is known to fail got wrong.
@@ -68,10 +72,15 @@ func (p *play) must(err error) {
 
 func (p *play) perform() {
 	p.must(p.house.open(p.Context(), p.stage, p.enactment))
-	p.control, p.repo = p.house.control, p.git.URL(p.ns)
+	p.repos = p.git
+	if p.alone {
+		// An outage is its own.
+		p.repos = gitserver.New(p.T)
+	}
+	p.control, p.repo = p.house.control, p.repos.URL(p.ns)
 	p.set()
 	for _, line := range p.steps {
-		p.step(p.expand(line))
+		p.step(strings.NewReplacer("$first", p.first, "$repo", p.repo).Replace(p.expand(line)))
 		if p.Failed() || len(p.wrong) > 0 {
 			return
 		}
@@ -194,6 +203,7 @@ func (p *play) application() {
 	}
 	metadata := map[string]any{"name": p.ns, "namespace": p.control}
 	text, _ := p.text("application")
+	text = strings.ReplaceAll(text, "$repo", p.repo)
 	own := map[string]any{}
 	p.must(yaml.Unmarshal([]byte(text), &own))
 	if m, ok := own["metadata"].(map[string]any); ok {
@@ -231,7 +241,10 @@ func (p *play) commit(number string) {
 		p.Fatalf("there is no section \"git %s\"", number)
 	}
 	if !p.committed {
-		p.must(p.git.Create(p.ns, files))
+		p.must(p.repos.Create(p.ns, files))
+		var err error
+		p.first, err = p.repos.Revision(p.ns, "main")
+		p.must(err)
 		p.committed = true
 		return
 	}
@@ -239,7 +252,7 @@ func (p *play) commit(number string) {
 	for name, text := range files {
 		changes[name] = &text
 	}
-	_, err := p.git.Commit(p.ns, "main", "commit "+number, changes)
+	_, err := p.repos.Commit(p.ns, "main", "commit "+number, changes)
 	p.must(err)
 }
 
@@ -281,5 +294,3 @@ func (p *play) follow() {
 		}
 	}()
 }
-
-

@@ -91,9 +91,9 @@ var kinds = map[string]string{
 	"CustomResourceDefinition": `{apiVersion: apiextensions.k8s.io/v1, metadata: {name: widgets.$ns.example.com}, spec: {group: $ns.example.com, scope: Namespaced,
 		names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList},
 		versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`,
-	"PodTemplate": `{apiVersion: v1, template: {spec: {containers: [{name: main, image: example.com/main}]}}}`,
+	"PodTemplate":   `{apiVersion: v1, template: {spec: {containers: [{name: main, image: example.com/main}]}}}`,
 	"PriorityClass": `{apiVersion: scheduling.k8s.io/v1, value: 1}`,
-	"Widget": `{apiVersion: $ns.example.com/v1, spec: {v: "1"}}`,
+	"Widget":        `{apiVersion: $ns.example.com/v1, spec: {v: "1"}}`,
 	"Application": `{apiVersion: argoproj.io/v1alpha1, spec: {project: default, destination: {server: "https://kubernetes.default.svc", namespace: $ns},
 		source: {repoURL: "$repo", path: child, targetRevision: main}}}`,
 }

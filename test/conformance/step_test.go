@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +34,7 @@ func (p *play) step(line string) {
 		"commit":    func() { p.commit(arg(1)); p.news(arg(2)) },
 		"refresh":   func() { p.refresh(arg(1)) },
 		"spec":      func() { p.patchApp(fmt.Sprintf(`{"spec":%s}`, arg(1))) },
+		"project":   func() { p.patchProject(arg(1)) },
 		"annotate":  func() { p.annotateApp(arg(1)) },
 		"delete":    func() { p.remove(arg(1), arg(2)) },
 		"wait":      func() { p.wait(words[1:]...) },
@@ -43,7 +45,7 @@ func (p *play) step(line string) {
 		"hold":      func() { p.patch(arg(1), `{"metadata":{"finalizers":["conformance.example.com/hold"]}}`) },
 		"let-go":    func() { p.patch(arg(1), `{"metadata":{"finalizers":null}}`) },
 		"own":       func() { p.own(arg(1), arg(2)) },
-		"git":       func() { p.git.SetDown(arg(1) == "down") },
+		"git":       func() { p.repos.SetDown(arg(1) == "down") },
 		"healthy":   func() { p.become("healthy", arg(1)) },
 		"degraded":  func() { p.become("degraded", arg(1)) },
 		"suspended": func() { p.become("suspended", arg(1)) },
@@ -88,6 +90,14 @@ func (p *play) patchApp(patch string) {
 	p.must(err)
 }
 
+// patchProject changes the rules of the case's project.
+func (p *play) patchProject(spec string) {
+	p.Helper()
+	_, err := p.dynamic.Resource(projects).Namespace(p.control).
+		Patch(p.Context(), p.ns, types.MergePatchType, fmt.Appendf(nil, `{"spec":%s}`, spec), metav1.PatchOptions{FieldManager: "somebody"})
+	p.must(err)
+}
+
 func (p *play) annotateApp(word string) {
 	p.Helper()
 	key, value, _ := strings.Cut(word, "=")
@@ -122,7 +132,7 @@ func (p *play) refresh(how string) {
 
 // patience is how long a step waits: not long for what is known to fail.
 func (p *play) patience() time.Duration {
-	if p.known != "" || *update {
+	if p.known != "" {
 		return patience / 10
 	}
 	return patience / 2
@@ -210,10 +220,20 @@ func (p *play) ended() bool {
 	return app.Object["operation"] == nil && slices.Contains([]string{"Succeeded", "Failed", "Error"}, phase)
 }
 
+// mapping asks again for a kind that a CRD may have brought meanwhile.
+func (p *play) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	m, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		p.mapper.Reset()
+		m, err = p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	}
+	return m, err
+}
+
 // resource is where the objects of a kind are.
 func (p *play) resource(gvk schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
 	p.Helper()
-	m, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	m, err := p.mapping(gvk)
 	p.must(err)
 	r := p.dynamic.Resource(m.Resource)
 	if m.Scope.Name() != "namespace" {

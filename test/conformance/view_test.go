@@ -128,6 +128,7 @@ var moving = []struct {
 	by string
 }{
 	{regexp.MustCompile(`[0-9a-f]{7}-(presync|sync|postsync|syncfail|predelete|postdelete)-[0-9]{10}`), "*-$1-*"},
+	{regexp.MustCompile(`\b(at|by) [0-9a-f]{7}\b`), "$1 *"},
 	{regexp.MustCompile(`at [0-9]{1,2}:[0-9]{2}(AM|PM)`), "at *"},
 	{regexp.MustCompile(`\b[0-9a-f]{40}\b`), "*"},
 	{regexp.MustCompile(`127\.0\.0\.1:[0-9]+`), "*"},
@@ -207,7 +208,7 @@ func (p *play) resources(u *unstructured.Unstructured) []string {
 func (p *play) stands() string {
 	var out []string
 	for _, gvk := range p.kindsOf() {
-		m, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		m, err := p.mapping(gvk)
 		if err != nil {
 			// Its CRD is not there, so none of it is.
 			continue
@@ -238,7 +239,7 @@ func (p *play) stands() string {
 
 // kindsOf are the kinds of the case's manifests.
 func (p *play) kindsOf() []schema.GroupVersionKind {
-	found := map[schema.GroupVersionKind]bool{}
+	found := map[schema.GroupVersionKind]bool{{Version: "v1", Kind: "Namespace"}: true}
 	for _, f := range p.archive.Files {
 		if !strings.HasPrefix(f.Name, "git ") && !strings.HasPrefix(f.Name, "given") {
 			continue
@@ -267,10 +268,10 @@ func (p *play) writes() (writes []write, patches, dryRuns []string) {
 	events, err := p.audit.since(p.Context(), p.since, p.house.user)
 	p.must(err)
 	for _, e := range events {
-		namespace := e.Namespace
 		if e.Resource == "namespaces" {
-			namespace = ""
+			e.Namespace = ""
 		}
+		namespace := e.Namespace
 		ours := namespace == p.ns || strings.HasPrefix(namespace, p.ns+"-") ||
 			namespace == "" && (strings.HasPrefix(e.Name, p.ns) || strings.Contains(e.Name, "."+p.ns+"."))
 		if e.Group == "argoproj.io" {
@@ -314,6 +315,10 @@ func verb(e controlplane.Event) string {
 }
 
 func (p *play) kind(e controlplane.Event) string {
+	if e.Resource == "widgets" {
+		// Its CRD may be gone by now.
+		return "Widget"
+	}
 	gvk, err := p.mapper.KindFor(schema.GroupVersionResource{Group: e.Group, Version: e.Version, Resource: e.Resource})
 	if err != nil {
 		return e.Resource

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -97,7 +98,7 @@ const BeingDeleted = "is being deleted"
 
 // extra judges a live object that Git does not have.
 func (d *draft) extra(f object.Fact) {
-	if _, ok := d.in.Desired.Get(f.Key); ok || f.App != d.in.App.Instance || f.Owned || f.Hook || f.Key == d.in.App.Self {
+	if _, ok := d.in.Desired.Get(f.Key); ok || f.App != d.in.App.Instance || f.Owned || f.Hook || f.Key == d.in.App.Self || d.skips(f.Key) {
 		return
 	}
 	options := d.in.App.Options
@@ -123,6 +124,15 @@ func (d *draft) extra(f object.Fact) {
 	}
 	it.Confirm = options.pruning(f.Options) == v1alpha1.SyncOptionValueConfirm
 	d.items = append(d.items, it)
+}
+
+// skips says that Git has the object and asks for it to be left alone: it was
+// not dropped.
+func (d *draft) skips(k object.Key) bool {
+	return slices.ContainsFunc(d.in.Hooks, func(u *unstructured.Unstructured) bool {
+		types, _, _ := hookTypes(u)
+		return slices.Contains(types, skipped) && object.KeyOf(u) == k
+	})
 }
 
 // served says that the cluster serves the kind of an object.
