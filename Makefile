@@ -41,6 +41,11 @@ conformance: ## Play what users of Argo CD rely on, case by case, on a real cont
 	go run ./hack/cluster build
 	go test -count=1 -timeout 20m -parallel 12 ./test/conformance/... $(ARGS)
 
+.PHONY: faults
+faults: ## Kill the process before and after each write of a sync; CI does so at some of them
+	go run ./hack/cluster build
+	go test -count=1 -timeout 60m ./test/e2e -run TestKillAtEveryStep -v -faults.every=1 $(ARGS)
+
 .PHONY: bench
 bench: ## Measure on a real control plane: SCENARIO=name (none lists them), QUICK=1 for a small size
 	@go build -o bin/bench ./bench

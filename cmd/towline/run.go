@@ -87,6 +87,7 @@ func (o runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	withFaults(config)
 	p, err := o.build(ctx, config)
 	if err != nil {
 		return err
