@@ -146,10 +146,14 @@ func (j *fileJudge) rule(u *unstructured.Unstructured, h health.Health) string {
 	if s, ok := j.judge.Script(u.GroupVersionKind().GroupKind()); ok {
 		return s.Origin
 	}
-	if h == (health.Health{}) {
+	switch {
+	case h == (health.Health{}):
 		return "none for this kind"
+	case h.Source == health.FromConditions:
+		return "its conditions"
+	default:
+		return "built in"
 	}
-	return "built in"
 }
 
 // Problems are what of the settings cannot be used.

@@ -88,6 +88,7 @@ func (j *Judge) Health(objects []*unstructured.Unstructured) []health.Health {
 	}
 	for i, r := range j.runner.Run(s, runs) {
 		out[places[i]] = healthOf(s, r)
+		out[places[i]].Source = health.FromScript
 	}
 	return out
 }

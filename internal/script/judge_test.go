@@ -98,6 +98,7 @@ func TestHealth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := script.NewJudge(h)
 			j.Set([]script.Rule{{Kind: "example.com/Thing", Script: script.Script{Origin: "argocd-cm key", Source: c.source}}})
+			c.want.Source = health.FromScript
 			got := j.Health([]*unstructured.Unstructured{thing(c.status)})
 			if d := cmp.Diff([]health.Health{c.want}, got); d != "" {
 				t.Errorf("the health differs (-want +got):\n%s", d)
@@ -115,7 +116,8 @@ func TestDeletionComesFirst(t *testing.T) {
 	}
 	hook.SetFinalizers([]string{health.HookFinalizer})
 	got := j.Health([]*unstructured.Unstructured{thing(nil), going, hook})
-	want := []health.Health{{Status: health.Healthy}, {Status: health.Progressing, Message: "Pending deletion"}, {Status: health.Healthy}}
+	judged := health.Health{Status: health.Healthy, Source: health.FromScript}
+	want := []health.Health{judged, {Status: health.Progressing, Message: "Pending deletion"}, judged}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the health differs (-want +got):\n%s", d)
 	}

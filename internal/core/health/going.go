@@ -6,8 +6,13 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // user's. A hook is judged all the same, for its outcome is still wanted.
 func Going(obj *unstructured.Unstructured) (Health, bool) {
 	f := &fields{object: obj.Object}
+	group, kind := groupKind(f)
+	return going(f, group, kind)
+}
+
+func going(f *fields, group, kind string) (Health, bool) {
 	if f.text("metadata", "deletionTimestamp") == "" || f.contains(HookFinalizer, "metadata", "finalizers") {
 		return Health{}, false
 	}
-	return Health{Status: Progressing, Message: "Pending deletion"}, true
+	return Health{Status: Progressing, Message: "Pending deletion" + holding(f, group, kind)}, true
 }

@@ -83,8 +83,8 @@ func Judge(obj *unstructured.Unstructured, own Script) Health {
 
 func judge(obj *unstructured.Unstructured, f *fields, own Script) Health {
 	group, kind := groupKind(f)
-	if f.text("metadata", "deletionTimestamp") != "" && !f.contains(HookFinalizer, "metadata", "finalizers") {
-		return Health{Status: Progressing, Message: "Pending deletion" + holding(f, group, kind)}
+	if h, leaving := going(f, group, kind); leaving {
+		return h
 	}
 	if f.problem != "" {
 		return Health{}
