@@ -19,9 +19,11 @@ import (
 )
 
 // advance takes step after step until the sync is over or has to wait. What a
-// step did is recorded before the next begins.
+// step did is recorded before the next begins, except that applies in a row are
+// recorded together.
 func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.OperationState) (Result, error) {
 	progress := e.progress(o, state)
+	recorded := e.Now()
 	for {
 		step := next(o, state, progress)
 		switch step.Do {
@@ -48,9 +50,11 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 		}
 		state = status.Record(state, results)
 		remember(&progress, results)
-		if ends(next(o, state, progress)) {
+		after := next(o, state, progress)
+		if ends(after) || follows(step, after) && e.pause(o, step, state) == 0 && e.Now().Sub(recorded) < recordEvery {
 			continue
 		}
+		recorded = e.Now()
 		if o.app, err = e.report(ctx, o, state); err != nil {
 			return Result{}, err
 		}
@@ -90,6 +94,14 @@ func remember(p *plan.Progress, results []status.Result) {
 		p.Done[r.Item.Task()] = r.Outcome
 	}
 }
+
+// recordEvery is how long applies may follow one another without being
+// recorded. They can be told from what stands: whoever comes after a crash
+// finds them done. All other steps are recorded one by one.
+const recordEvery = time.Second
+
+// follows says that one apply comes right after another.
+func follows(did, after plan.Step) bool { return did.Do == plan.DoApply && after.Do == plan.DoApply }
 
 // ends says that the next step writes the status anyway.
 func ends(s plan.Step) bool { return s.Do == plan.DoDone || s.Do == plan.DoFail || s.Do == plan.DoWait }
