@@ -142,13 +142,13 @@ type boot struct {
 func newBoot(t *testing.T, settings map[string]string) *boot {
 	t.Helper()
 	f := setup(t)
-	if len(settings) > 0 {
-		args := []string{"-n", f.control, "create", "configmap", "argocd-cm"}
-		for k, v := range settings {
-			args = append(args, "--from-literal="+k+"="+v)
-		}
-		f.kubectl(args...)
+	// The boots have applications of the same names: each installation must
+	// know its own.
+	args := []string{"-n", f.control, "create", "configmap", "argocd-cm", "--from-literal=" + v1alpha1.KeyInstallationID + "=" + f.control}
+	for k, v := range settings {
+		args = append(args, "--from-literal="+k+"="+v)
 	}
+	f.kubectl(args...)
 	f.kubectl("delete", "crd", "secretstores.external-secrets.io", "--ignore-not-found", "--timeout=60s")
 	b := &boot{fixture: f, seen: &sightings{created: map[string]uint64{}, healthy: map[string]uint64{}}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -351,8 +351,10 @@ kind: ConfigMap
 metadata:
   name: left
   namespace: %[1]s
-  annotations: {argocd.argoproj.io/tracking-id: "longhorn:/ConfigMap:%[1]s/left"}
-`, b.dest)
+  annotations:
+    argocd.argoproj.io/tracking-id: "longhorn:/ConfigMap:%[1]s/left"
+    argocd.argoproj.io/installation-id: %[2]s
+`, b.dest, b.control)
 	if out, err := b.kubectlTry(left, "apply", "-f", "-"); err != nil {
 		t.Fatal(out)
 	}
