@@ -58,15 +58,31 @@ func (p *play) describe(u *unstructured.Unstructured, err error) []string {
 			out = append(out, p.results(op.SyncResult.Resources)...)
 		}
 	}
-	if len(app.Status.Conditions) > 0 {
-		add("conditions:")
-	}
-	for _, c := range app.Status.Conditions {
-		add("  %s", c.Type)
-		add("    %s%s", says, c.Message)
-	}
+	out = append(out, p.conditions(app.Status.Conditions)...)
 	add("history: %d", len(app.Status.History))
 	return out
+}
+
+// common are the types of conditions that Argo CD has; others are a word of
+// the implementation's own.
+var common = []v1alpha1.ApplicationConditionType{
+	"DeletionError", "InvalidSpecError", "ComparisonError", "SyncError", "UnknownError",
+	"SharedResourceWarning", "RepeatedResourceWarning", "ExcludedResourceWarning", "OrphanedResourceWarning",
+}
+
+func (p *play) conditions(list []v1alpha1.ApplicationCondition) []string {
+	var theirs, ours []string
+	for _, c := range list {
+		if slices.Contains(common, c.Type) {
+			theirs = append(theirs, "  "+string(c.Type), p.tidy("    "+says+c.Message))
+			continue
+		}
+		ours = append(ours, p.tidy(fmt.Sprintf("%s%s: %s", says, c.Type, c.Message)))
+	}
+	if len(theirs) > 0 {
+		theirs = append([]string{"conditions:"}, theirs...)
+	}
+	return append(theirs, ours...)
 }
 
 var phaseOrder = []string{"PreSync", "Sync", "PostSync", "SyncFail", "PreDelete", "PostDelete"}
@@ -270,7 +286,7 @@ func (p *play) standing(m *meta.RESTMapping) []unstructured.Unstructured {
 func (p *play) kindsOf() []schema.GroupVersionKind {
 	found := map[schema.GroupVersionKind]bool{{Version: "v1", Kind: "Namespace"}: true}
 	for _, f := range p.archive.Files {
-		if !strings.HasPrefix(f.Name, "git ") && !strings.HasPrefix(f.Name, "given") {
+		if !strings.HasPrefix(f.Name, "git ") && !strings.HasPrefix(f.Name, "given") && f.Name != "later" {
 			continue
 		}
 		objects, err := p.objects(p.expand(string(f.Data)))
@@ -535,7 +551,8 @@ func (p *play) compare() {
 		case <-time.After(400 * time.Millisecond):
 		}
 	}
-	if slices.Equal(want, got) && !slices.Contains(want, "operation: Running") && !slices.Contains(want, "application: gone") {
+	// Who is alone may be blind or gone by now.
+	if slices.Equal(want, got) && !p.alone && !slices.Contains(want, "operation: Running") && !slices.Contains(want, "application: gone") {
 		p.refresh("")
 		look()
 	}
