@@ -82,7 +82,7 @@ func (e *Engine) progress(o *observation, state *v1alpha1.OperationState) plan.P
 	p.Written = e.written.of(o.app.Name)
 	if state.Operation.Sync.DryRun {
 		// Nothing is deleted by it, so nothing has to be asked twice.
-		p.Approved, p.Looked = true, true
+		p.Approved, p.Looked, p.DryRun = true, true, true
 	}
 	return p
 }

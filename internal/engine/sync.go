@@ -68,6 +68,7 @@ func (e *Engine) sync(ctx context.Context, app *v1alpha1.Application, op *v1alph
 		// A sync ends as it began, whatever was asked for meanwhile: with its
 		// operation and its revision.
 		op = &state.Operation
+		e.freshen(ctx, app)
 	}
 	if wait := e.retryIn(state); !fresh && wait > 0 {
 		return e.pending(ctx, app, state, wait)
@@ -121,6 +122,18 @@ func (e *Engine) blocked(ctx context.Context, o *observation, state *v1alpha1.Op
 	state.Message = "Sync operation blocked by sync window: " + v.Reason
 	_, err := e.report(ctx, o, state)
 	return Result{After: max(0, v.Next.Sub(e.Now()))}, err
+}
+
+// freshen looks at the target revision now if somebody asked for a refresh
+// while a sync runs: what gives way to a newer commit, and what comes after the
+// sync, has to know of it. An outage is told by whoever needs the answer.
+func (e *Engine) freshen(ctx context.Context, app *v1alpha1.Application) {
+	if app.Annotations[v1alpha1.AnnotationRefresh] == "" {
+		return
+	}
+	for _, s := range app.Sources() {
+		_, _, _ = e.Sources.Resolve(ctx, s.RepoURL, s.TargetRevision, 0)
+	}
 }
 
 // lookFor is how an operation looks at its source.

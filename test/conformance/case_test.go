@@ -117,7 +117,7 @@ func (s *story) section(name, text string) error {
 		}
 	case "settings":
 		return yaml.UnmarshalStrict([]byte(text), &s.config)
-	case "application", "project", "given", "git", "then":
+	case "application", "project", "given", "git", "later", "then":
 	default:
 		return fmt.Errorf("there is no such section")
 	}

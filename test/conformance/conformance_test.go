@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,6 +62,8 @@ type play struct {
 	// wrong is what a case that is known to fail got wrong.
 	wrong []string
 	pulse chan struct{}
+	// minute is when $soon begins.
+	minute time.Time
 }
 
 func (p *play) must(err error) {
@@ -80,6 +83,9 @@ func (p *play) perform() {
 	p.control, p.repo = p.house.control, p.repos.URL(p.ns)
 	p.set()
 	for _, line := range p.steps {
+		if strings.Contains(line, "$soon") {
+			line = strings.ReplaceAll(line, "$soon", p.soon())
+		}
 		p.step(strings.NewReplacer("$first", p.first, "$repo", p.repo).Replace(p.expand(line)))
 		if p.Failed() || len(p.wrong) > 0 {
 			return

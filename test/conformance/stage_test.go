@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
@@ -35,6 +36,7 @@ func newStage(t *testing.T) *stage {
 	check(t, err)
 	// Our own requests must not wait for each other.
 	config.QPS, config.Burst = 1000, 2000
+	config.WarningHandler = rest.NoWarnings{}
 	s.client, err = kubernetes.NewForConfig(config)
 	check(t, err)
 	s.dynamic, err = dynamic.NewForConfig(config)

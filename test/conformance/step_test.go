@@ -156,6 +156,12 @@ func (p *play) until(what string, holds func() bool) bool {
 	return true
 }
 
+// soon is the schedule of the next minute.
+func (p *play) soon() string {
+	p.minute = time.Now().UTC().Truncate(time.Minute).Add(time.Minute)
+	return p.minute.Format("4 15 * * *")
+}
+
 // wait waits for what one line says.
 func (p *play) wait(words ...string) {
 	p.Helper()
@@ -171,6 +177,11 @@ func (p *play) wait(words ...string) {
 		}
 		return fmt.Sprint(v)
 	}
+	if what == "minute" {
+		// Schedules know nothing shorter; there is nothing to watch but the clock.
+		time.Sleep(time.Until(p.minute.Add(time.Second)))
+		return
+	}
 	last := words[len(words)-1]
 	waits := map[string]func() bool{
 		"compared": func() bool { return value("sync", "status") != "" },
@@ -184,6 +195,7 @@ func (p *play) wait(words ...string) {
 		"message":   func() bool { return strings.Contains(value("operationState", "message"), strings.Join(words[1:], " ")) },
 		"history":   func() bool { return len(p.history()) >= len(last) && fmt.Sprint(len(p.history())) == last },
 		"condition": func() bool { return strings.Contains(value("conditions"), last) },
+		"kind":      func() bool { return p.served(last) },
 		"gone":      func() bool { return p.live(last) == nil },
 		"going":     func() bool { u := p.live(last); return u != nil && u.GetDeletionTimestamp() != nil },
 		"app": func() bool {
@@ -199,6 +211,14 @@ func (p *play) wait(words ...string) {
 		p.Fatalf("there is nothing to wait for that is called %q", words[0])
 	}
 	p.until(what, holds)
+}
+
+// served says that the API server serves a kind.
+func (p *play) served(kind string) bool {
+	u, err := p.object(kind + "/any")
+	p.must(err)
+	_, err = p.mapping(u.GroupVersionKind())
+	return err == nil
 }
 
 func (p *play) history() []any {

@@ -11,10 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
@@ -56,15 +58,31 @@ func (p *play) describe(u *unstructured.Unstructured, err error) []string {
 			out = append(out, p.results(op.SyncResult.Resources)...)
 		}
 	}
-	if len(app.Status.Conditions) > 0 {
-		add("conditions:")
-	}
-	for _, c := range app.Status.Conditions {
-		add("  %s", c.Type)
-		add("    %s%s", says, c.Message)
-	}
+	out = append(out, p.conditions(app.Status.Conditions)...)
 	add("history: %d", len(app.Status.History))
 	return out
+}
+
+// common are the types of conditions that Argo CD has; others are a word of
+// the implementation's own.
+var common = []v1alpha1.ApplicationConditionType{
+	"DeletionError", "InvalidSpecError", "ComparisonError", "SyncError", "UnknownError",
+	"SharedResourceWarning", "RepeatedResourceWarning", "ExcludedResourceWarning", "OrphanedResourceWarning",
+}
+
+func (p *play) conditions(list []v1alpha1.ApplicationCondition) []string {
+	var theirs, ours []string
+	for _, c := range list {
+		if slices.Contains(common, c.Type) {
+			theirs = append(theirs, "  "+string(c.Type), p.tidy("    "+says+c.Message))
+			continue
+		}
+		ours = append(ours, p.tidy(fmt.Sprintf("%s%s: %s", says, c.Type, c.Message)))
+	}
+	if len(theirs) > 0 {
+		theirs = append([]string{"conditions:"}, theirs...)
+	}
+	return append(theirs, ours...)
 }
 
 var phaseOrder = []string{"PreSync", "Sync", "PostSync", "SyncFail", "PreDelete", "PostDelete"}
@@ -213,14 +231,8 @@ func (p *play) stands() string {
 			// Its CRD is not there, so none of it is.
 			continue
 		}
-		list, err := p.dynamic.Resource(m.Resource).List(p.Context(), metav1.ListOptions{})
-		if err != nil {
-			continue
-		}
-		for _, u := range list.Items {
-			ours := u.GetNamespace() == p.ns || strings.HasPrefix(u.GetNamespace(), p.ns+"-") ||
-				strings.HasPrefix(u.GetName(), p.ns) || strings.Contains(u.GetName(), "."+p.ns+".")
-			if !ours || u.GetName() == p.ns || len(u.GetOwnerReferences()) > 0 || u.GetName() == "kube-root-ca.crt" || u.GetName() == "default" {
+		for _, u := range p.standing(m) {
+			if u.GetName() == p.ns || len(u.GetOwnerReferences()) > 0 || u.GetName() == "kube-root-ca.crt" || u.GetName() == "default" {
 				continue
 			}
 			name := p.tidy(u.GetKind() + "/" + p.called(u.GetNamespace(), u.GetName()))
@@ -237,11 +249,44 @@ func (p *play) stands() string {
 	return " " + strings.Join(out, " ")
 }
 
+// own are the names that begin with the case's.
+var own = regexp.MustCompile(`\$ns-[a-z0-9-]*[a-z0-9]`)
+
+// standing are the objects of a kind in the case's namespaces; what is in none
+// is looked for by name.
+func (p *play) standing(m *meta.RESTMapping) []unstructured.Unstructured {
+	names := []string{p.ns, "widgets." + p.ns + ".example.com"}
+	for _, f := range p.archive.Files {
+		for _, name := range own.FindAllString(string(f.Data), -1) {
+			names = append(names, p.expand(name))
+		}
+	}
+	slices.Sort(names)
+	r := p.dynamic.Resource(m.Resource)
+	var out []unstructured.Unstructured
+	for _, name := range slices.Compact(names) {
+		if m.Scope.Name() == "namespace" && m.GroupVersionKind.Group != "argoproj.io" {
+			if list, err := r.Namespace(name).List(p.Context(), metav1.ListOptions{}); err == nil {
+				out = append(out, list.Items...)
+			}
+			continue
+		}
+		var where dynamic.ResourceInterface = r
+		if m.Scope.Name() == "namespace" {
+			where = r.Namespace(p.control)
+		}
+		if u, err := where.Get(p.Context(), name, metav1.GetOptions{}); err == nil {
+			out = append(out, *u)
+		}
+	}
+	return out
+}
+
 // kindsOf are the kinds of the case's manifests.
 func (p *play) kindsOf() []schema.GroupVersionKind {
 	found := map[schema.GroupVersionKind]bool{{Version: "v1", Kind: "Namespace"}: true}
 	for _, f := range p.archive.Files {
-		if !strings.HasPrefix(f.Name, "git ") && !strings.HasPrefix(f.Name, "given") {
+		if !strings.HasPrefix(f.Name, "git ") && !strings.HasPrefix(f.Name, "given") && f.Name != "later" {
 			continue
 		}
 		objects, err := p.objects(p.expand(string(f.Data)))
@@ -294,11 +339,29 @@ func (p *play) writes() (writes []write, patches, dryRuns []string) {
 		if e.Code >= 400 {
 			text += " refused"
 		}
+		if again(writes, text) {
+			continue
+		}
 		writes = append(writes, write{text: text, from: e.Time, to: e.Finished})
 	}
 	slices.Sort(dryRuns)
 	slices.Sort(patches)
 	return writes, slices.Compact(patches), slices.Compact(dryRuns)
+}
+
+// again says that a delete was asked for before, of the same object: it may
+// take its time to go, and asking twice changes nothing.
+func again(writes []write, text string) bool {
+	if !strings.HasPrefix(text, "delete ") {
+		return false
+	}
+	object := strings.TrimPrefix(text, "delete ")
+	for _, w := range slices.Backward(writes) {
+		if _, of, _ := strings.Cut(w.text, " "); of == object {
+			return w.text == text
+		}
+	}
+	return false
 }
 
 // verb is what a request does. However an implementation writes a manifest, it
@@ -480,15 +543,16 @@ func (p *play) compare() {
 	}
 	limit := time.Now().Add(patience / 3)
 	if *update || p.known != "" {
-		limit = time.Now().Add(patience / 15)
+		limit = time.Now().Add(patience / 30)
 	}
 	for !look() && time.Now().Before(limit) {
 		select {
 		case <-p.pulse:
-		case <-time.After(250 * time.Millisecond):
+		case <-time.After(400 * time.Millisecond):
 		}
 	}
-	if slices.Equal(want, got) && !slices.Contains(want, "operation: Running") && !slices.Contains(want, "application: gone") {
+	// Who is alone may be blind or gone by now.
+	if slices.Equal(want, got) && !p.alone && !slices.Contains(want, "operation: Running") && !slices.Contains(want, "application: gone") {
 		p.refresh("")
 		look()
 	}

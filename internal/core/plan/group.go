@@ -85,6 +85,9 @@ func (g group) prune() (Step, bool) {
 
 // before clears the way for hooks that are made anew each time.
 func (g group) before() (Step, bool) {
+	if g.progress.DryRun {
+		return Step{}, false
+	}
 	var clear []Item
 	var going []string
 	for _, it := range g.pending(func(it Item) bool { return it.Hook && it.Policy.Before && it.Live != nil && !it.ours() }) {
@@ -107,7 +110,7 @@ func (g group) apply() (Step, bool) {
 	var late, gone []string
 	for _, it := range g.pending(func(it Item) bool { return !it.Prunable }) {
 		switch {
-		case it.Missing() && it.Expected:
+		case it.Missing() && it.Expected && !g.progress.DryRun:
 			late = append(late, it.Key.String())
 		case it.Handling.Force && it.Live != nil && it.Live.Deleting:
 			gone = append(gone, it.Key.String())
@@ -170,6 +173,9 @@ func (g group) failed() (Step, bool) {
 
 // going are the pruned objects that are not gone yet.
 func (g group) going() (Step, bool) {
+	if g.progress.DryRun {
+		return Step{}, false
+	}
 	var left []string
 	for _, it := range g.items {
 		if it.Live != nil && g.progress.Done[it.Task()].Code == CodePruned {
@@ -182,7 +188,7 @@ func (g group) going() (Step, bool) {
 // unhealthy holds the waves after this one back until it is healthy. The last
 // wave is over when it is applied.
 func (g group) unhealthy() (Step, bool) {
-	if g.last {
+	if g.last || g.progress.DryRun {
 		return Step{}, false
 	}
 	var waiting []string

@@ -81,6 +81,8 @@ type Progress struct {
 	Written map[object.Key]string
 	// Gate says what a wave waits for.
 	Gate Gate
+	// DryRun says that nothing is written, so there is nothing to wait for.
+	DryRun bool
 }
 
 // Do is the kind of a step.
@@ -213,6 +215,8 @@ func (it Item) ours() bool { return it.Live != nil && it.Live.Run == it.Run }
 // Settle is the outcome of an item that needs no request, if it is one.
 func Settle(it Item, progress Progress) (Outcome, bool) {
 	switch {
+	case progress.DryRun && it.Missing() && it.Expected:
+		return Outcome{Code: CodeSynced, Message: lower(it.Key) + " created, once its kind is served (dry run)"}, true
 	case it.Hook && it.ours():
 		// Whoever started it did not come to record it.
 		return Outcome{Code: CodeSynced, Result: Running, Message: lower(it.Key) + " created"}, true

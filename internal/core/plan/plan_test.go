@@ -165,6 +165,8 @@ func (st *stage) condition(word, rest string) {
 		}
 	case "no-hooks":
 		st.progress.NoHooks = true
+	case "dry-run":
+		st.progress.DryRun = true
 	case "by-letter":
 		st.progress.Gate.ByLetter = true
 	case "forbid":
