@@ -42,5 +42,6 @@
 //   - core/policy: what a project allows.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
 //   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
+//   - core/transition: two states of an application turned into what changed between them.
 //   - core/status: a plan and its progress turned into the status that people and scripts read.
 package internal

@@ -21,6 +21,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/transition"
 )
 
 // Hub is where applications and projects live. What it returns is shared: the
@@ -173,6 +174,9 @@ type Options struct {
 	// Actions are those of the users; nil means that they have none.
 	Actions ActionScripts
 	Now     func() time.Time
+	// Observe is told of every transition, after it was written. It must not
+	// block; nil means that nobody wants to know.
+	Observe func(transition.Transition)
 }
 
 // Engine refreshes, syncs and deletes applications. It is safe for use by
