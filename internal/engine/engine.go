@@ -166,6 +166,8 @@ type Options struct {
 	Settings  func() Settings
 	Compiler  Compiler
 	Pairs     Pairs
+	// Projects are let go when nobody belongs to them; nil means never.
+	Projects Projects
 	// Tracker marks the objects of applications.
 	Tracker object.Tracker
 	// Health judges an object as the clusters' own index does; nil means by the

@@ -41,8 +41,10 @@ func (e *Engine) record(ctx context.Context, o *observation, op *v1alpha1.Operat
 	next.Status = e.status(o, state)
 	guard(next, o.plan)
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
-	if op.InitiatedBy.Automated && len(op.Sync.Resources) == 0 {
-		// Something newer than what was rolled back is on its way.
+	if len(op.Sync.Resources) == 0 && !op.Sync.DryRun &&
+		(op.InitiatedBy.Automated || o.revision == next.Annotations[v1alpha1.AnnotationRejected]) {
+		// Something newer than what was rolled back is on its way, or a person
+		// took that up again.
 		delete(next.Annotations, v1alpha1.AnnotationRejected)
 	}
 	app, err := e.write(ctx, o.app, next)
