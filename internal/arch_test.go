@@ -45,6 +45,8 @@ var layers = []layer{
 	{folder: "internal/settings", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/script", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/pairs", may: []string{"api", "internal/core"}, why: parts},
+	{folder: "internal/event", may: []string{"api", "internal/core"}, why: parts},
+	{folder: "internal/metric", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/hub", may: []string{"api", "internal/core"}, why: parts},
 	{
 		folder: "internal/controller", may: []string{"api", "internal/core", "internal/engine"},

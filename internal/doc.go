@@ -23,6 +23,8 @@
 //   - settings: the config maps and secrets of the installation turned into one immutable value.
 //   - script: what users write in jq and Lua, compiled once and run under limits; Lua in a worker process.
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
+//   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
+//   - metric: transitions and the cached Applications turned into metrics, with Argo CD's names.
 //   - pairs: the pairs of manifest and live object that the server has confirmed, kept on disk for the next process.
 //
 // # Decisions
@@ -42,5 +44,6 @@
 //   - core/policy: what a project allows.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
 //   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
+//   - core/transition: two states of an application turned into what changed between them.
 //   - core/status: a plan and its progress turned into the status that people and scripts read.
 package internal

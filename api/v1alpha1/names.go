@@ -93,10 +93,11 @@ const (
 
 // Annotations of our own.
 const (
-	AnnotationRun            = "towline.io/run"             // on hook objects: which run of a sync made them
-	AnnotationHoldUntil      = "towline.io/hold-until"      // on Applications: nothing is synced by itself before then
-	AnnotationHoldReason     = "towline.io/hold-reason"     // on Applications: why
-	AnnotationRejected       = "towline.io/rejected"        // on Applications: the revision that a rollback left
+	AnnotationRun        = "towline.io/run"         // on hook objects: which run of a sync made them
+	AnnotationHoldUntil  = "towline.io/hold-until"  // on Applications: nothing is synced by itself before then
+	AnnotationHoldReason = "towline.io/hold-reason" // on Applications: why
+	AnnotationRejected   = "towline.io/rejected"    // on Applications: the revision that a rollback left
+	AnnotationDrift      = "towline.io/drift"       // on Events: the fields that drifted, as JSON
 )
 
 // Variables of the environment.
@@ -207,6 +208,10 @@ const (
 	EventReasonResourceActionRan  = "ResourceActionRan"
 	EventReasonOperationStarted   = "OperationStarted"
 	EventReasonOperationCompleted = "OperationCompleted"
+
+	// Two of our own: somebody changed the cluster and it was set right, and a deletion that waits.
+	EventReasonDrifted   = "Drifted"
+	EventReasonPruneHeld = "PruneHeld"
 )
 
 // Keys of argocd-cm that are ours.
@@ -366,6 +371,7 @@ const (
 	KeyParamKubectlParallelism        = "controller.kubectl.parallelism.limit"
 	KeyParamShardingAlgorithm         = "controller.sharding.algorithm"
 	KeyParamMetricsLabels             = "controller.metrics.application.labels"
+	KeyParamMetricsConditions         = "controller.metrics.application.conditions"
 	KeyParamSyncReplaceAllowed        = "server.sync.replace.allowed"
 	KeyParamServerInsecure            = "server.insecure"
 	KeyParamServerBaseHref            = "server.basehref"

@@ -17,6 +17,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/settings"
@@ -38,8 +39,16 @@ func environment() *cli.Env {
 		Projects: func(_ context.Context, f cli.Flags) (cli.Projects, error) {
 			return hubClient(f)
 		},
+		Drifts: func(_ context.Context, f cli.Flags) (cli.Drifts, error) {
+			config, err := restConfig(f.Kubeconfig, f.Context)
+			if err != nil {
+				return nil, err
+			}
+			return event.NewReader(config, f.Namespace)
+		},
 		Planner:  newPlanner,
 		Actor:    newActor,
+		Local:    local,
 		Judge:    newFileJudge,
 		ReadFile: os.ReadFile,
 	}

@@ -18,7 +18,9 @@ import (
 	"github.com/towline-cd/towline/internal/controller"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/source"
@@ -32,6 +34,7 @@ type runOptions struct {
 	data       string
 	workers    int
 	audit      time.Duration
+	metrics    string
 	logFormat  string
 	logLevel   string
 }
@@ -60,6 +63,7 @@ func runCommand() *cobra.Command {
 	f.IntVar(&o.workers, "workers", 10, "how many applications are worked on at once")
 	f.DurationVar(&o.audit, "audit", 30*time.Second,
 		"how often an object that is thought to be in sync is checked against the server; 0 is never")
+	f.StringVar(&o.metrics, "metrics-address", ":8082", "where /metrics and /healthz are served; empty is nowhere")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd
@@ -77,7 +81,12 @@ type parts struct {
 	pairs      *pairs.Store
 	scripts    *scripts
 	controller *controller.Controller
-	ignore     atomic.Pointer[ignoreOf]
+	events     *event.Writer
+	metrics    *metric.Metrics
+	// serverVersion is that of the cluster, and started when we began.
+	serverVersion string
+	started       time.Time
+	ignore        atomic.Pointer[ignoreOf]
 	// waveDelay is the pause between waves that the environment asks for.
 	waveDelay time.Duration
 }
@@ -107,6 +116,8 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 	defer cancel()
 	problems := make(chan error, 2)
 	start := time.Now()
+	wg.Go(func() { p.events.Run(ctx) })
+	wg.Go(func() { p.serveMetrics(ctx, o.metrics) })
 	wg.Go(func() { p.hub.Run(ctx) })
 	wg.Go(func() { problems <- p.settings.Run(ctx) })
 	wg.Go(func() { problems <- p.cluster.Run(ctx) })

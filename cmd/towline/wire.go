@@ -32,7 +32,7 @@ import (
 // build makes the parts. The controller comes last and is told by the others,
 // so they get it through a variable.
 func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, error) {
-	p := &parts{namespace: o.namespace}
+	p := &parts{namespace: o.namespace, started: time.Now()}
 	if n, err := strconv.Atoi(os.Getenv(v1alpha1.EnvSyncWaveDelay)); err == nil && n > 0 {
 		p.waveDelay = time.Duration(n) * time.Second
 	}
@@ -43,6 +43,9 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	p.tracker, p.scripts = first.Tracker, newScripts()
 	p.scripts.set(first)
 	if err := p.openHub(config); err != nil {
+		return nil, err
+	}
+	if err := p.openReports(config); err != nil {
 		return nil, err
 	}
 	if p.settings, err = settings.New(config, o.namespace, p.settingsChanged); err != nil {
@@ -72,9 +75,11 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Settings:  p.engineSettings,
 		Compiler:  compiler,
 		Pairs:     p.pairs,
+		Projects:  p.hub,
 		Tracker:   first.Tracker,
 		Health:    p.scripts.health,
 		Now:       time.Now,
+		Observe:   p.observe,
 	})
 	p.controller = controller.New(controller.Options{
 		Reconciler: p.engine,
@@ -86,6 +91,8 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Workers:    o.workers,
 		Auditor:    p.engine,
 		AuditEvery: o.audit,
+		Projects:   p.engine,
+		Metrics:    p.metrics.Queues(),
 	})
 	return p, nil
 }
@@ -96,8 +103,11 @@ func (p *parts) openHub(config *rest.Config) error {
 		return err
 	}
 	p.hub, err = hub.NewCache(client, hub.Events{
-		Application: func(old, app *v1alpha1.Application) { p.controller.ApplicationChanged(old, app) },
-		Project:     func(apps []string) { p.wake(apps, controller.User) },
+		Application: p.applicationChanged,
+		Project: func(name string, apps []string) {
+			p.controller.ProjectChanged(name)
+			p.wake(apps, controller.User)
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("making the hub's cache: %w", err)
@@ -118,30 +128,31 @@ func (p *parts) openData(ctx context.Context, config *rest.Config, dir string) e
 	if p.sources, err = source.New(source.Options{Dir: filepath.Join(dir, "git")}); err != nil {
 		return err
 	}
-	scope, err := clusterScope(ctx, config)
+	scope, version, err := clusterScope(ctx, config)
 	if err != nil {
 		return err
 	}
+	p.serverVersion = version
 	p.pairs, err = pairs.Open(filepath.Join(dir, "pairs"), scope)
 	return err
 }
 
 // clusterScope names a cluster and the version of its API server: a confirmed
 // pair is the word of both.
-func clusterScope(ctx context.Context, config *rest.Config) (string, error) {
+func clusterScope(ctx context.Context, config *rest.Config) (scope, version string, err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return "", fmt.Errorf("making a client: %w", err)
+		return "", "", fmt.Errorf("making a client: %w", err)
 	}
-	version, err := client.Discovery().ServerVersion()
+	v, err := client.Discovery().ServerVersion()
 	if err != nil {
-		return "", fmt.Errorf("asking the cluster for its version: %w", err)
+		return "", "", fmt.Errorf("asking the cluster for its version: %w", err)
 	}
 	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking the cluster who it is: %w", err)
+		return "", "", fmt.Errorf("asking the cluster who it is: %w", err)
 	}
-	return string(ns.UID) + " " + version.GitVersion, nil
+	return string(ns.UID) + " " + v.GitVersion, v.GitVersion, nil
 }
 
 func (p *parts) wake(apps []string, cause controller.Cause) {
@@ -153,6 +164,7 @@ func (p *parts) wake(apps []string, cause controller.Cause) {
 // objectChanged wakes the applications that a live object belongs to, and
 // those that desire it though it does not carry their mark.
 func (p *parts) objectChanged(ch cluster.Change) {
+	p.countChange(ch)
 	p.wake(p.engine.Watching(ch.Old, ch.New), controller.Drift)
 	for _, f := range []*object.Fact{ch.Old, ch.New} {
 		if f == nil {

@@ -32,6 +32,11 @@ type Projects interface {
 	Project(ctx context.Context, name string) (*v1alpha1.AppProject, error)
 }
 
+// Drifts are the fields that drifted and were set right, the oldest first.
+type Drifts interface {
+	Drift(ctx context.Context, app string) ([]plan.Episode, error)
+}
+
 // Planner says what a sync would do, without doing it. An empty revision means
 // that of the Application; the answer names the one that was compared.
 type Planner interface {
@@ -63,13 +68,17 @@ type Env struct {
 	// otherwise; empty means "argocd".
 	Namespace string
 
-	// Hub, Projects and Planner are only called by commands that need them.
+	// Hub, Projects, Drifts and Planner are only called by commands that need them.
 	Hub      func(ctx context.Context, f Flags) (Hub, error)
 	Projects func(ctx context.Context, f Flags) (Projects, error)
+	Drifts   func(ctx context.Context, f Flags) (Drifts, error)
 	Planner  func(ctx context.Context, f Flags) (Planner, error)
 	// Actor acts on the objects of one application; whoever asked for it says
 	// when it is done with.
 	Actor func(ctx context.Context, app *v1alpha1.Application, f Flags) (a Actor, done func(), err error)
+	// Local renders a folder of this machine as the source of an application
+	// would be, an object each.
+	Local func(ctx context.Context, dir string, app *v1alpha1.Application) ([]string, error)
 	// Judge is called by commands that judge objects in files, which ReadFile
 	// reads.
 	Judge    func(rules HealthRules) (Judge, error)

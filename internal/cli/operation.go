@@ -17,6 +17,13 @@ type request struct {
 	dryRun    bool
 	force     bool
 	resources []string
+
+	replace, serverSide, outOfSyncOnly bool
+	strategy                           string
+	retry                              retrying
+	info                               []string
+	// manifests are synced instead of the source's.
+	manifests []string
 }
 
 // refuse says why an application cannot be synced now.
@@ -28,6 +35,9 @@ func (s *session) refuse(app *v1alpha1.Application, r request) error {
 	case busy(app):
 		return fmt.Errorf("syncing application %q: another operation is already in progress%s; wait for it with %q",
 			name, s.running(app), "towline app wait "+name+" --operation")
+	case len(r.manifests) > 0 && app.Spec.SyncPolicy.AutomatedEnabled() && !r.dryRun:
+		return fmt.Errorf("syncing application %q: it syncs itself and would undo local manifests at once; turn the automated sync off, "+
+			"or use --dry-run", name)
 	case r.revision == "" || r.dryRun:
 		return nil
 	case len(app.Spec.Sources) > 0:
@@ -57,6 +67,10 @@ func (r request) patch(app *v1alpha1.Application, user string) (map[string]any, 
 	if err != nil {
 		return nil, err
 	}
+	return starting(app, op), nil
+}
+
+func starting(app *v1alpha1.Application, op *v1alpha1.Operation) map[string]any {
 	out := map[string]any{
 		"metadata":  map[string]any{"resourceVersion": app.ResourceVersion},
 		"operation": op,
@@ -64,7 +78,7 @@ func (r request) patch(app *v1alpha1.Application, user string) (map[string]any, 
 	if app.Status.OperationState != nil {
 		out["status"] = map[string]any{"operationState": nil}
 	}
-	return out, nil
+	return out
 }
 
 func (r request) operation(app *v1alpha1.Application, user string) (*v1alpha1.Operation, error) {
@@ -74,23 +88,24 @@ func (r request) operation(app *v1alpha1.Application, user string) (*v1alpha1.Op
 	}
 	op := &v1alpha1.Operation{
 		Sync: &v1alpha1.SyncOperation{
-			Revision: r.revision, Prune: r.prune, DryRun: r.dryRun, Resources: resources,
+			Revision: r.revision, Prune: r.prune, DryRun: r.dryRun, Resources: resources, Manifests: r.manifests,
+			SyncStrategy: r.syncStrategy(),
 		},
 		InitiatedBy: v1alpha1.OperationInitiator{Username: user},
 	}
-	if r.force {
-		op.Sync.SyncStrategy = &v1alpha1.SyncStrategy{
-			Hook: &v1alpha1.SyncStrategyHook{SyncStrategyApply: v1alpha1.SyncStrategyApply{Force: true}},
-		}
-	}
 	// The options of an operation replace those of the policy, so they go along.
 	if p := app.Spec.SyncPolicy; p != nil {
-		op.Sync.SyncOptions = p.SyncOptions
+		op.Sync.SyncOptions = slices.Clone(p.SyncOptions)
 		if p.Retry != nil {
 			op.Retry = *p.Retry
 		}
 	}
-	return op, nil
+	op.Sync.SyncOptions = append(op.Sync.SyncOptions, r.options()...)
+	if s, given := r.retry.strategy(); given {
+		op.Retry = s
+	}
+	op.Info, err = r.infos()
+	return op, err
 }
 
 // pattern is one --resource: G:K:[NS/]N, where * fits anything and a leading !

@@ -19,6 +19,8 @@ type syncing struct {
 	selector string
 	async    bool
 	timeout  uint
+	// local is the folder whose manifests are synced.
+	local string
 }
 
 func newSync(env *Env, g *global) *cobra.Command {
@@ -28,10 +30,11 @@ func newSync(env *Env, g *global) *cobra.Command {
 		Short: "Make the cluster what Git says, and watch it happen",
 		Example: "  towline app sync shop --prune\n" +
 			"  towline app sync shop --resource apps:Deployment:web\n" +
+			"  towline app sync shop --local ./deploy --dry-run\n" +
 			"  towline app sync -l team=shop --async",
 		Args: atLeastOne(&c.selector),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.output.check(); err != nil {
+			if err := errors.Join(c.output.check(), c.check(cmd.Flags())); err != nil {
 				return err
 			}
 			s, names, err := g.connect(cmd.Context(), env, args)
@@ -54,6 +57,8 @@ func newSync(env *Env, g *global) *cobra.Command {
 	f.BoolVar(&c.force, "force", false, "delete and make anew what cannot be updated")
 	f.StringArrayVar(&c.resources, "resource", nil,
 		"only this object, as GROUP:KIND:[NAMESPACE/]NAME; * fits anything, a leading ! leaves out")
+	f.StringVar(&c.local, "local", "", "sync the manifests in this folder instead of those in Git")
+	c.request.register(cmd)
 	f.BoolVar(&c.async, "async", false, "do not wait for the end")
 	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait for the end; 0 is no limit")
 	f.StringVarP(&c.selector, "selector", "l", "", "all applications with these labels")
@@ -62,11 +67,17 @@ func newSync(env *Env, g *global) *cobra.Command {
 }
 
 func (c *syncing) run(ctx context.Context, names []string) error {
+	if c.local != "" && len(names) > 1 {
+		return usagef("--local is the source of one application, not of %d", len(names))
+	}
 	// Look at all before the first is started: half of a wish is nobody's.
 	for _, n := range names {
 		app, err := c.hub.Application(ctx, n)
 		if err != nil {
 			return c.explain(n, err)
+		}
+		if err := c.readLocal(ctx, app); err != nil {
+			return err
 		}
 		if err := c.refuse(app, c.request); err != nil {
 			return err

@@ -6,8 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
 )
 
 // view is an application as a person reads it: what it is and how it does,
@@ -107,6 +110,23 @@ func (v *view) state(b *strings.Builder) {
 	v.field(b, "Health", explained(health, st.Health.Message))
 	if kind := v.app.Annotations[v1alpha1.AnnotationRefresh]; kind != "" {
 		v.field(b, "Refresh", clean(kind)+", not done yet")
+	}
+	v.brakes(b)
+}
+
+// brakes is what keeps automation from acting.
+func (v *view) brakes(b *strings.Builder) {
+	if text := v.app.Annotations[v1alpha1.AnnotationHoldUntil]; text != "" {
+		switch h := plan.HoldOf(v.app); {
+		case h.Until.IsZero():
+			v.field(b, "Held", v.palette.paint(red, fmt.Sprintf("not: %q is no time like 2026-03-16T08:00:00Z", clean(text))))
+		case v.now.Before(h.Until):
+			until := "until " + h.Until.UTC().Format(time.RFC3339) + ", for " + duration.HumanDuration(h.Until.Sub(v.now))
+			v.field(b, "Held", explained(v.palette.paint(yellow, until), h.Reason))
+		}
+	}
+	if r := v.app.Annotations[v1alpha1.AnnotationRejected]; r != "" && v.app.Spec.SyncPolicy.AutomatedEnabled() {
+		v.field(b, "Rolled back", v.palette.paint(yellow, clean(short(r))+" is not synced by itself, a newer commit is"))
 	}
 }
 

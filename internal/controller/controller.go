@@ -39,7 +39,14 @@ type Options struct {
 	// AuditEvery; zero means never.
 	Auditor    Auditor
 	AuditEvery time.Duration
+	// Projects lets projects go; nil means that nobody does.
+	Projects ProjectReconciler
+	// Metrics counts what happens in the queues; nil means that nobody does.
+	Metrics workqueue.MetricsProvider
 }
+
+// queueName is Argo CD's, which dashboards select by.
+const queueName = "app_reconciliation_queue"
 
 // Auditor asks the server about an object that nothing was asked about.
 type Auditor interface {
@@ -52,6 +59,8 @@ type Controller struct {
 	lanes  *lanes
 	queue  workqueue.TypedRateLimitingInterface[string]
 	poller *poller
+	// projects are those to look at.
+	projects workqueue.TypedRateLimitingInterface[string]
 	// running is set when the first reading of the hub is behind us.
 	running atomic.Bool
 
@@ -62,16 +71,21 @@ type Controller struct {
 // New makes a controller.
 func New(o Options) *Controller {
 	l := newLanes()
-	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: "applications", Queue: l})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "applications", Queue: queue})
+	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: queueName, Queue: l, MetricsProvider: o.Metrics})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
+		Name: queueName, Queue: queue, MetricsProvider: o.Metrics,
+	})
 	c := &Controller{
 		Options: o,
 		apps:    map[string]struct{}{},
 		lanes:   l,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 2*time.Minute),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "applications", DelayingQueue: delaying}),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: queueName, DelayingQueue: delaying}),
 	}
+	c.projects = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 2*time.Minute),
+		workqueue.TypedRateLimitingQueueConfig[string]{Name: projectQueueName, MetricsProvider: o.Metrics})
 	c.poller = newPoller(o.Resolver, o.Poll, func(app string) { c.Enqueue(app, Webhook) })
 	return c
 }
@@ -88,6 +102,7 @@ func (c *Controller) Enqueue(app string, cause Cause) {
 func (c *Controller) ApplicationChanged(old, app *v1alpha1.Application) {
 	c.poller.track(old, app)
 	c.remember(old, app)
+	c.leaves(old, app)
 	switch {
 	case app == nil:
 		c.Enqueue(old.Name, Resync)
@@ -135,8 +150,10 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	wg.Go(func() { c.poller.run(ctx) })
 	wg.Go(func() { c.audit(ctx) })
+	wg.Go(func() { c.runProjects(ctx) })
 	<-ctx.Done()
 	c.queue.ShutDown()
+	c.projects.ShutDown()
 	c.poller.stop()
 	wg.Wait()
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/transition"
 )
 
 // Hub is where applications and projects live. What it returns is shared: the
@@ -165,6 +166,8 @@ type Options struct {
 	Settings  func() Settings
 	Compiler  Compiler
 	Pairs     Pairs
+	// Projects are let go when nobody belongs to them; nil means never.
+	Projects Projects
 	// Tracker marks the objects of applications.
 	Tracker object.Tracker
 	// Health judges an object as the clusters' own index does; nil means by the
@@ -173,6 +176,9 @@ type Options struct {
 	// Actions are those of the users; nil means that they have none.
 	Actions ActionScripts
 	Now     func() time.Time
+	// Observe is told of every transition, after it was written. It must not
+	// block; nil means that nobody wants to know.
+	Observe func(transition.Transition)
 }
 
 // Engine refreshes, syncs and deletes applications. It is safe for use by

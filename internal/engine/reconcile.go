@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,10 +62,11 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 		if len(decision.Only) > 0 {
 			e.drifts.see(name, plan.Drifts(*o.plan, decision.Only, o.revision, e.Now()))
 		}
+		e.refreshed(ctx, o, start, decision, true)
 		return e.begin(ctx, o, automatic(app, o, decision))
 	}
 	written, err := e.report(ctx, o, app.Status.OperationState)
-	slog.DebugContext(ctx, "refreshed", "app", name, "revision", o.revision, "reason", decision.Reason, "took", e.Now().Sub(start))
+	e.refreshed(ctx, o, start, decision, written != app)
 	err = errors.Join(err, retriable(o.err))
 	e.quiet.keep(name, mark, known && err == nil && decision.After == 0 && o.err == nil && written == app && o.settled() && !e.Ailing(name))
 	if o.plan != nil && !o.settled() && decision.After == 0 {

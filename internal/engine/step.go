@@ -125,6 +125,7 @@ func (e *Engine) wait(ctx context.Context, o *observation, state *v1alpha1.Opera
 			step.After = left
 		}
 	}
+	e.held(ctx, o.app, state, step)
 	state = state.DeepCopy()
 	state.Message = step.Message
 	_, err := e.report(ctx, o, state)

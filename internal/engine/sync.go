@@ -41,8 +41,10 @@ func (e *Engine) record(ctx context.Context, o *observation, op *v1alpha1.Operat
 	next.Status = e.status(o, state)
 	guard(next, o.plan)
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
-	if op.InitiatedBy.Automated && len(op.Sync.Resources) == 0 {
-		// Something newer than what was rolled back is on its way.
+	if len(op.Sync.Resources) == 0 && !op.Sync.DryRun &&
+		(op.InitiatedBy.Automated || o.revision == next.Annotations[v1alpha1.AnnotationRejected]) {
+		// Something newer than what was rolled back is on its way, or a person
+		// took that up again.
 		delete(next.Annotations, v1alpha1.AnnotationRejected)
 	}
 	app, err := e.write(ctx, o.app, next)
@@ -222,13 +224,13 @@ func (e *Engine) finish(ctx context.Context, o *observation, state *v1alpha1.Ope
 		next.Operation = nil
 	}
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
-	_, err := e.write(ctx, o.app, next)
+	app, err := e.write(ctx, o.app, next)
 	if err != nil {
 		return Result{}, err
 	}
-	e.written.forget(o.app.Name)
+	e.written.forget(app.Name)
 	if state.Phase == v1alpha1.OperationSucceeded {
-		e.drifts.healed(o.app.Name, synced(state), e.Now())
+		e.healed(ctx, app, e.drifts.healed(app.Name, synced(state), e.Now()))
 	}
 	slog.InfoContext(ctx, "sync ended", "app", o.app.Name, "phase", state.Phase, "revision", short(o.revision),
 		"objects", len(status.Progress(state).Done), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)

@@ -54,7 +54,12 @@ func (e *Engine) write(ctx context.Context, was, next *v1alpha1.Application) (*v
 	if err != nil {
 		return nil, err
 	}
-	return e.Hub.PatchApplication(ctx, was.Name, patch)
+	app, err := e.Hub.PatchApplication(ctx, was.Name, patch)
+	if err != nil {
+		return nil, err
+	}
+	e.changed(ctx, was, app)
+	return app, nil
 }
 
 // guarded adds the resource version that a patch is meant for.

@@ -20,9 +20,9 @@ import (
 type Events struct {
 	// Application is called with nil for what was not there before or is gone.
 	Application func(old, app *v1alpha1.Application)
-	// Project is called with the names of the applications that belong to a
-	// project that changed.
-	Project func(applications []string)
+	// Project is called with the name of a project that changed and with those
+	// of the applications that belong to it.
+	Project func(name string, applications []string)
 }
 
 // Cache answers reads of applications and projects from memory, kept by a
@@ -68,7 +68,10 @@ func NewCache(c *Client, events Events) (*Cache, error) {
 		return nil, err
 	}
 	if _, err := k.projects.AddEventHandler(handler(func(old, p *v1alpha1.AppProject) {
-		events.Project(k.members(old, p))
+		if p == nil {
+			p = old
+		}
+		events.Project(p.Name, k.Members(p.Name))
 	})); err != nil {
 		return nil, err
 	}
@@ -97,6 +100,19 @@ func (k *Cache) Application(_ context.Context, name string) (*v1alpha1.Applicati
 		return app, nil
 	}
 	return get[*v1alpha1.Application](k.apps, k.namespace, name, "application")
+}
+
+// Known are all applications, from memory. They are shared: copy before a
+// change.
+func (k *Cache) Known() []*v1alpha1.Application {
+	list := k.apps.GetIndexer().List()
+	out := make([]*v1alpha1.Application, 0, len(list))
+	for _, obj := range list {
+		if app, ok := obj.(*v1alpha1.Application); ok {
+			out = append(out, app)
+		}
+	}
+	return out
 }
 
 // Project answers from memory. The result is shared: copy before a change.
@@ -134,11 +150,9 @@ func (k *Cache) seen(old, app *v1alpha1.Application) {
 	}
 }
 
-func (k *Cache) members(old, p *v1alpha1.AppProject) []string {
-	if p == nil {
-		p = old
-	}
-	objs, err := k.apps.GetIndexer().ByIndex(byProject, p.Name)
+// Members are the names of the applications that belong to a project.
+func (k *Cache) Members(project string) []string {
+	objs, err := k.apps.GetIndexer().ByIndex(byProject, project)
 	if err != nil {
 		return nil
 	}

@@ -117,6 +117,18 @@ func (c *Client) Project(ctx context.Context, name string) (*v1alpha1.AppProject
 	return p, nil
 }
 
+// PatchProject merges patch into a project. With a resource version in the
+// patch the server refuses it for any other.
+func (c *Client) PatchProject(ctx context.Context, name string, patch []byte) error {
+	o := metav1.PatchOptions{FieldManager: v1alpha1.FieldManagerStatus}
+	err := c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource(projects).Name(name).
+		VersionedParams(&o, c.codec).Body(patch).Do(ctx).Error()
+	if err != nil {
+		return classify(err, "updating project", name)
+	}
+	return nil
+}
+
 // EnsureDefaultProject makes the project that applications without one belong
 // to, wide open as Argo CD has it, unless it is there.
 func (c *Client) EnsureDefaultProject(ctx context.Context) error {

@@ -49,6 +49,8 @@ type Settings struct {
 	Tracker object.Tracker
 	// Sync is how syncs are made.
 	Sync Sync
+	// Metrics is what is told to whoever scrapes.
+	Metrics Metrics
 	// Problems are the keys that could not be read, NotHonoured those that this
 	// version knows and does nothing with.
 	Problems    []string
@@ -70,6 +72,7 @@ func parse(data, params map[string]string) Settings {
 	s := Default()
 	var problems []string
 	s.Sync, problems = parseSync(data, params)
+	s.Metrics = parseMetrics(params)
 	ignore := parseIgnore(data)
 	s.IgnoreDifferences, s.Compare = ignore.rules, ignore.compare
 	kinds := parseResources(data)

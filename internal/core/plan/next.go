@@ -119,8 +119,8 @@ type Step struct {
 	After time.Duration
 	// Final says of a failure that another attempt would end the same.
 	Final bool
-	// Mid says of a wait that hooks are running.
-	Mid bool
+	// Mid says of a wait that hooks are running, and Held that deletions wait.
+	Mid, Held bool
 }
 
 // Next decides the next step of a sync. Each step that is executed and

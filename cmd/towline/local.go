@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/render"
+)
+
+// local renders a folder of this machine as the source of an application would
+// be. What cannot be rendered whole is not rendered: a part of it would be
+// synced as if it were all.
+func local(ctx context.Context, dir string, app *v1alpha1.Application) ([]string, error) {
+	req := manifest.Request{Path: "."}
+	if sources := app.Sources(); len(sources) == 1 && sources[0].Directory != nil {
+		d := sources[0].Directory
+		req.Explicit = true
+		req.Recurse, req.Include, req.Exclude = d.Recurse, d.Include, d.Exclude
+		req.DisableExtensionFilter = d.DisableExtensionFilter
+	}
+	result, err := render.Directory{}.Render(ctx, os.DirFS(dir), req)
+	if err != nil {
+		return nil, fmt.Errorf("rendering the local folder %q: %w", dir, err)
+	}
+	if result.Incomplete {
+		return nil, fmt.Errorf("rendering the local folder %q: this version cannot render all of it: %s", dir, strings.Join(result.Skipped, "; "))
+	}
+	out := make([]string, 0, len(result.Objects))
+	for _, u := range result.Objects {
+		b, err := u.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s %s: %w", u.GetKind(), u.GetName(), err)
+		}
+		out = append(out, string(b))
+	}
+	return out, nil
+}

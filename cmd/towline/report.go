@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/cluster"
+	"github.com/towline-cd/towline/internal/core/transition"
+	"github.com/towline-cd/towline/internal/event"
+	"github.com/towline-cd/towline/internal/metric"
+)
+
+// openReports makes those who are told of transitions.
+func (p *parts) openReports(config *rest.Config) error {
+	var err error
+	if p.events, err = event.NewWriter(config); err != nil {
+		return err
+	}
+	p.metrics = metric.New(metric.Options{
+		Apps:       p.hub.Known,
+		Server:     serverOf,
+		Labels:     func() []string { return p.settings.Current().Metrics.Labels },
+		Conditions: func() []string { return p.settings.Current().Metrics.Conditions },
+		Clusters:   p.clusters,
+		Audits: func() (int64, int64) {
+			a := p.engine.Audited()
+			return a.Asked, a.Wrong
+		},
+		LostEvents: p.events.Lost,
+	})
+	return nil
+}
+
+// observe passes a transition on. Neither of the two holds the engine up.
+func (p *parts) observe(t transition.Transition) {
+	p.events.Observe(t)
+	p.metrics.Observe(t)
+}
+
+func (p *parts) applicationChanged(old, app *v1alpha1.Application) {
+	if app == nil {
+		p.metrics.Forget(old)
+	}
+	p.controller.ApplicationChanged(old, app)
+}
+
+// clusters is the one destination of this version.
+func (p *parts) clusters() []metric.Cluster {
+	size := p.cluster.Size()
+	out := metric.Cluster{
+		Server: v1alpha1.InClusterServer, Name: v1alpha1.InClusterName, Version: p.serverVersion,
+		Kinds: size.Kinds, Objects: size.Objects, Connected: size.Kinds > size.Broken,
+	}
+	select {
+	case <-p.cluster.Ready():
+		out.Age = time.Since(p.started)
+	default:
+	}
+	return []metric.Cluster{out}
+}
+
+// serverOf is the address of a destination that may have only a name.
+func serverOf(d v1alpha1.ApplicationDestination) string {
+	if d.Server == "" && d.Name == v1alpha1.InClusterName {
+		return v1alpha1.InClusterServer
+	}
+	return d.Server
+}
+
+func (p *parts) countChange(ch cluster.Change) {
+	f := ch.New
+	if f == nil {
+		f = ch.Old
+	}
+	p.metrics.ObjectChanged(v1alpha1.InClusterServer, f.Key.Group, f.Key.Kind)
+}
+
+// serveMetrics serves until ctx ends. Syncing does not stop because somebody
+// else has the port, but it is said loudly.
+func (p *parts) serveMetrics(ctx context.Context, address string) {
+	if address == "" {
+		return
+	}
+	if err := p.metrics.Serve(ctx, address); err != nil && ctx.Err() == nil {
+		slog.ErrorContext(ctx, "metrics and health are not served; choose another --metrics-address", "error", err)
+	}
+}

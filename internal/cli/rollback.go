@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+type rollingBack struct {
+	syncing
+	prune bool
+}
+
+func newRollback(env *Env, g *global) *cobra.Command {
+	c := &rollingBack{}
+	cmd := &cobra.Command{
+		Use:   "rollback NAME [ID]",
+		Short: "Go back to what was deployed before",
+		Long: "Go back to an entry of the application's history; without an ID to the newest that differs from what is\n" +
+			"deployed. Where automated sync is on it stays on, and holds back the revision that is being left until there is\n" +
+			"a newer one.",
+		Example: "  towline app history shop\n  towline app rollback shop 3 --prune",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 && len(args) != 2 {
+				return usagef("%q takes the name of an application and the ID of an entry of its history, got %d arguments",
+					cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.output.check(); err != nil {
+				return err
+			}
+			id, err := entryID(args[1:])
+			if err != nil {
+				return err
+			}
+			s, names, err := g.connect(cmd.Context(), env, args[:1])
+			if err != nil {
+				return err
+			}
+			c.session = s
+			return c.run(cmd.Context(), names[0], id)
+		},
+		ValidArgsFunction: g.complete(env, false),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&c.prune, "prune", false, "also delete what the earlier revision does not have")
+	f.BoolVar(&c.async, "async", false, "do not wait for the end")
+	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait for the end; 0 is no limit")
+	c.output.register(cmd, outputJSON, outputYAML, outputWide)
+	return cmd
+}
+
+// entryID reads the ID of a history entry; nil is none.
+func entryID(args []string) (*int64, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	id, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil {
+		return nil, usagef("%q is no ID of a history entry: it is a number, as \"towline app history\" shows it", args[0])
+	}
+	return &id, nil
+}
+
+func (c *rollingBack) run(ctx context.Context, name string, id *int64) error {
+	var to v1alpha1.RevisionHistory
+	var left string
+	t := &tracker{name: name, user: c.env.user(), begun: c.env.Now()}
+	_, err := c.change(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
+		if err := c.refuse(app, request{}); err != nil {
+			return nil, err
+		}
+		var err error
+		if to, err = entry(app, id); err != nil {
+			return nil, err
+		}
+		t.before, left = app.Status.OperationState, leaving(app, to)
+		return c.patchBack(app, to, left), nil
+	})
+	if err != nil {
+		return err
+	}
+	c.note("rolling application %q back to %s (history entry %d, deployed %s ago)",
+		name, short(to.Revision), to.ID, age(c.env.Now(), &to.DeployedAt))
+	if left != "" {
+		c.note("automated sync stays on: %s is not synced again by itself, a newer commit is; %q takes it up again",
+			short(left), "towline app sync "+name)
+	}
+	if c.async {
+		return nil
+	}
+	ended := c.watch(ctx, []string{name}, []*tracker{t})
+	return errors.Join(c.print([]*tracker{t}), ended)
+}
+
+// entry finds the entry of the history to go back to.
+func entry(app *v1alpha1.Application, id *int64) (v1alpha1.RevisionHistory, error) {
+	history := app.Status.History
+	show := "towline app history " + app.Name
+	for i := len(history) - 1; i >= 0; i-- {
+		h := history[i]
+		switch {
+		case id != nil && h.ID != *id:
+		case id == nil && sameDeployment(h, history[len(history)-1]):
+		case len(h.Sources) > 0 || len(h.Revisions) > 0:
+			return h, fmt.Errorf("rolling back application %q: entry %d has several sources, which this version cannot go back to", app.Name, h.ID)
+		default:
+			return h, nil
+		}
+	}
+	if id != nil {
+		return v1alpha1.RevisionHistory{}, fmt.Errorf("rolling back application %q: its history has no entry %d; %q shows them", app.Name, *id, show)
+	}
+	return v1alpha1.RevisionHistory{}, fmt.Errorf(
+		"rolling back application %q: nothing else was deployed before; %q shows what was", app.Name, show)
+}
+
+func sameDeployment(a, b v1alpha1.RevisionHistory) bool {
+	return a.Revision == b.Revision && equality.Semantic.DeepEqual(a.Source, b.Source)
+}
+
+// leaving is the revision that automation must not take up again; "" where
+// there is no automation, or nothing is left.
+func leaving(app *v1alpha1.Application, to v1alpha1.RevisionHistory) string {
+	if !app.Spec.SyncPolicy.AutomatedEnabled() || app.Status.Sync.Revision == to.Revision {
+		return ""
+	}
+	return app.Status.Sync.Revision
+}
+
+// patchBack starts the operation and, in the same write, keeps automation from
+// undoing it.
+func (c *rollingBack) patchBack(app *v1alpha1.Application, to v1alpha1.RevisionHistory, left string) map[string]any {
+	op := &v1alpha1.Operation{
+		InitiatedBy: v1alpha1.OperationInitiator{Username: c.env.user()},
+		Sync: &v1alpha1.SyncOperation{
+			Revision: to.Revision, Source: &to.Source, Prune: c.prune,
+			SyncStrategy: &v1alpha1.SyncStrategy{Apply: &v1alpha1.SyncStrategyApply{}},
+		},
+	}
+	if p := app.Spec.SyncPolicy; p != nil {
+		op.Sync.SyncOptions = p.SyncOptions
+	}
+	out := starting(app, op)
+	if left != "" {
+		meta, _ := out["metadata"].(map[string]any)
+		meta["annotations"] = map[string]any{v1alpha1.AnnotationRejected: left}
+	}
+	return out
+}
