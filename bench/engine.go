@@ -57,7 +57,7 @@ func newEnginePart(s setup) (part, error) {
 			p.controller.ApplicationChanged(old, app)
 			p.built.saw(app)
 		},
-		Project: func(apps []string) {
+		Project: func(_ string, apps []string) {
 			for _, app := range apps {
 				p.controller.Enqueue(app, controller.User)
 			}

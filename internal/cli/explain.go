@@ -135,6 +135,8 @@ func (s *story) item(it plan.Item) {
 		s.say("%s may not be applied: %s.", name, clean(it.Reason))
 	case plan.Unchanged:
 		s.say("%s is as Git says.", name)
+	case plan.RunHook:
+		s.say("%s is a hook; a sync runs it at %s.", name, it.Phase)
 	case plan.Update:
 		s.update(name, it)
 	}

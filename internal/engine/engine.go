@@ -110,6 +110,12 @@ type Cluster interface {
 	Live
 	Server
 	Runner
+	Writer
+}
+
+// Writer is how a cluster is asked and written to where an apply is not the
+// way.
+type Writer interface {
 	Merger
 	Replacer
 	Actor

@@ -77,7 +77,8 @@ func (r removal) objects(ctx context.Context) (over bool, err error) {
 	project, err := r.engine.Hub.Project(ctx, r.app.ProjectName())
 	if err != nil {
 		return false, r.stuck(ctx, []finding.Finding{deletion(object.Key{}, fmt.Sprintf(
-			"what may be deleted is the word of project %q, and it cannot be read: %v; make the project again, or take the finalizer off by hand",
+			"what may be deleted is the word of project %q, and it cannot be read: %v; "+
+				"make the project again, or take the finalizer off by hand",
 			r.app.ProjectName(), err))})
 	}
 	self := object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: r.app.Namespace, Name: r.app.Name}
@@ -164,8 +165,8 @@ func (r removal) cleanup(phase plan.Phase) func(context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		release, clear := plan.RemovalCleanup(*o.plan, phase)
-		for do, items := range map[plan.Do][]plan.Item{plan.DoRelease: release, plan.DoClear: clear} {
+		release, gone := plan.RemovalCleanup(*o.plan, phase)
+		for do, items := range map[plan.Do][]plan.Item{plan.DoRelease: release, plan.DoClear: gone} {
 			if _, err := r.engine.execute(ctx, o, work{step: plan.Step{Do: do, Items: items}}); err != nil {
 				return false, err
 			}
@@ -184,10 +185,7 @@ func (r removal) look(ctx context.Context) (*observation, error) {
 	if o.plan != nil {
 		return o, nil
 	}
-	if err := r.stuck(ctx, o.findings); err != nil {
-		return nil, err
-	}
-	return nil, fmt.Errorf("looking for the deletion hooks of application %q: %s", r.app.Name, why(o))
+	return nil, r.stuck(ctx, o.findings)
 }
 
 func deletion(k object.Key, message string) finding.Finding {

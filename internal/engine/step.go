@@ -28,7 +28,8 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 		step := next(o, state, progress)
 		switch step.Do {
 		case plan.DoDone:
-			return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationSucceeded, plan.Retried(step.Message, int(state.RetryCount)), e.Now()))
+			message := plan.Retried(step.Message, int(state.RetryCount))
+			return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationSucceeded, message, e.Now()))
 		case plan.DoFail:
 			return e.fail(ctx, o, state, step)
 		case plan.DoWait:
@@ -268,7 +269,8 @@ func (e *Engine) lookAgain(ctx context.Context, o *observation, state *v1alpha1.
 			errors.Join(again.err, errors.New(why(again))))
 	}
 	if !slices.Equal(again.plan.Prunes(), o.plan.Prunes()) {
-		return fault.Transientf("Disagree", "the second look at the source of application %q does not agree on what to prune; nothing was", o.app.Name)
+		return fault.Transientf("Disagree",
+			"the second look at the source of application %q does not agree on what to prune; nothing was", o.app.Name)
 	}
 	slog.InfoContext(ctx, "second look agrees on what to prune", "app", o.app.Name, "objects", len(o.plan.Prunes()))
 	return nil

@@ -11,7 +11,9 @@ import (
 
 // supersede gives way to a newer commit, or a changed source, while a sync that
 // nobody asked for by hand is waiting. done says that it did.
-func (e *Engine) supersede(ctx context.Context, app *v1alpha1.Application, state *v1alpha1.OperationState) (r Result, done bool, err error) {
+func (e *Engine) supersede(
+	ctx context.Context, app *v1alpha1.Application, state *v1alpha1.OperationState,
+) (r Result, done bool, err error) {
 	if !state.Operation.InitiatedBy.Automated || state.Phase != v1alpha1.OperationRunning || state.SyncResult == nil {
 		return Result{}, false, nil
 	}
@@ -50,7 +52,9 @@ func (e *Engine) supersede(ctx context.Context, app *v1alpha1.Application, state
 
 // pending tells of an attempt that waits for its time, unless something newer
 // makes it moot.
-func (e *Engine) pending(ctx context.Context, app *v1alpha1.Application, state *v1alpha1.OperationState, wait time.Duration) (Result, error) {
+func (e *Engine) pending(
+	ctx context.Context, app *v1alpha1.Application, state *v1alpha1.OperationState, wait time.Duration,
+) (Result, error) {
 	if r, done, err := e.supersede(ctx, app, state); done {
 		return r, err
 	}

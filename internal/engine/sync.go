@@ -200,7 +200,8 @@ func (e *Engine) fail(ctx context.Context, o *observation, state *v1alpha1.Opera
 	if _, err := e.report(ctx, o, state); err != nil {
 		return Result{}, err
 	}
-	slog.InfoContext(ctx, "sync attempt failed, trying again", "app", o.app.Name, "attempt", state.RetryCount, "in", wait, "message", s.Message)
+	slog.InfoContext(ctx, "sync attempt failed, trying again",
+		"app", o.app.Name, "attempt", state.RetryCount, "in", wait, "message", s.Message)
 	return Result{After: wait}, nil
 }
 

@@ -19,8 +19,8 @@ func TestTransitionsAreTold(t *testing.T) {
 	e.Observe = func(tr transition.Transition) { told = append(told, tr) }
 	w.idle(t, e, -1)
 	wantTold(t, "a first sync", told, transition.Refreshed, transition.Started, transition.SyncChanged, transition.HealthChanged,
-		transition.HealthChanged, transition.Completed, transition.SyncChanged, transition.Refreshed)
-	if c := told[5].Counts; c != (transition.Counts{Created: 3}) {
+		transition.Completed, transition.SyncChanged, transition.HealthChanged, transition.Refreshed)
+	if c := told[4].Counts; c != (transition.Counts{Created: 3}) {
 		t.Errorf("the first sync counts %+v", c)
 	}
 

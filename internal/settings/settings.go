@@ -87,7 +87,7 @@ func parse(data, params map[string]string) Settings {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		into, ok := durations[key]
 		if !ok {
-			if !ignores(key) && !scripted(key) && !slices.Contains(resourceKeys, key) && !slices.Contains(syncKeys, key) && !indifferent(key, data[key]) {
+			if !honoured(key) && !indifferent(key, data[key]) {
 				s.NotHonoured = append(s.NotHonoured, key)
 			}
 			continue
@@ -102,6 +102,11 @@ func parse(data, params map[string]string) Settings {
 	slices.Sort(s.Problems)
 	slices.Sort(s.NotHonoured)
 	return s
+}
+
+// honoured are the keys that are read elsewhere.
+func honoured(key string) bool {
+	return ignores(key) || scripted(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key)
 }
 
 // indifferent are settings whose value is what happens anyway.

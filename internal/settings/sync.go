@@ -46,7 +46,7 @@ func parseSync(data, params map[string]string) (Sync, []string) {
 	case v1alpha1.ProfileArgoCD:
 		s.ByLetter = true
 	default:
-		problem(v1alpha1.KeyProfile, "%q is neither %s nor %s; using %s", p, v1alpha1.ProfileTowline, v1alpha1.ProfileArgoCD, v1alpha1.ProfileTowline)
+		problem(v1alpha1.KeyProfile, "%q is neither %s nor %s; using %[2]s", p, v1alpha1.ProfileTowline, v1alpha1.ProfileArgoCD)
 	}
 	for _, d := range []struct {
 		from map[string]string

@@ -158,7 +158,8 @@ func (s *story) then(profile string) string {
 const namespaceWord = "$ns"
 
 func (e *enactment) expand(text string) string { return strings.ReplaceAll(text, namespaceWord, e.ns) }
-func (e *enactment) fold(text string) string   { return strings.ReplaceAll(text, e.ns, namespaceWord) }
+
+func (e *enactment) fold(text string) string { return strings.ReplaceAll(text, e.ns, namespaceWord) }
 
 // text is a section, expanded.
 func (e *enactment) text(name string) (string, bool) {

@@ -151,7 +151,7 @@ func newBoot(t *testing.T, settings map[string]string) *boot {
 	f.kubectl(args...)
 	f.kubectl("delete", "crd", "secretstores.external-secrets.io", "--ignore-not-found", "--timeout=60s")
 	b := &boot{fixture: f, seen: &sightings{created: map[string]uint64{}, healthy: map[string]uint64{}}}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for gvr, namespace := range map[schema.GroupVersionResource]string{applications: f.control, deployments: f.dest, jobs: f.dest, stores: f.dest} {
 		wg.Go(func() { b.watch(ctx, gvr, namespace) })

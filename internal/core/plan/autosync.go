@@ -120,7 +120,8 @@ func AutoSync(in AutoInput) Decision {
 			Reason: "this revision was rolled back",
 			Findings: []finding.Finding{{
 				Reason: finding.Held, Severity: finding.Warning,
-				Message: fmt.Sprintf("%s was rolled back and is not synced again by itself; a newer commit is, and a manual sync may", shortened(in.Revision)),
+				Message: fmt.Sprintf("%s was rolled back and is not synced again by itself; a newer commit is, and a manual sync may",
+					shortened(in.Revision)),
 			}},
 		}
 	case in.Policy.Prune && !in.Policy.AllowEmpty && prunesAll(in.Plan):
@@ -168,7 +169,9 @@ func resting(in AutoInput) Decision {
 	}
 	return Decision{
 		Reason: message, After: in.Hold.Until.Sub(in.Now),
-		Findings: []finding.Finding{{Reason: finding.Held, Severity: finding.Warning, Message: message + "; nothing is synced by itself till then"}},
+		Findings: []finding.Finding{{
+			Reason: finding.Held, Severity: finding.Warning, Message: message + "; nothing is synced by itself till then",
+		}},
 	}
 }
 
@@ -232,7 +235,7 @@ func todo(in AutoInput) []object.Key {
 // prunesAll compares the sets themselves, not flags on their members: nothing
 // desired, and something live.
 func prunesAll(p Plan) bool {
-	any := false
+	some := false
 	for _, it := range p.Items {
 		if it.Hook {
 			continue
@@ -240,7 +243,7 @@ func prunesAll(p Plan) bool {
 		if !it.Prunable {
 			return false
 		}
-		any = true
+		some = true
 	}
-	return any
+	return some
 }

@@ -60,8 +60,9 @@ func TestAutoSync(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := plan.AutoSync(plan.AutoInput{Window: policy.WindowVerdict{Allowed: true},
-				Plan: c.plan, Policy: c.policy, Busy: c.busy, Last: c.last, Backoff: plan.DefaultBackoff, Now: now,
+			d := plan.AutoSync(plan.AutoInput{
+				Window: policy.WindowVerdict{Allowed: true},
+				Plan:   c.plan, Policy: c.policy, Busy: c.busy, Last: c.last, Backoff: plan.DefaultBackoff, Now: now,
 			})
 			if d.Sync != c.sync || d.After != c.after || (d.Only != nil) != c.partial || len(d.Findings) != c.findings {
 				t.Errorf("got %+v", d)

@@ -56,7 +56,8 @@ func (d *draft) desired(o object.Object) {
 	it.Live = &f
 	if f.Child != nil && f.Child.Manual() {
 		d.note(finding.ManualChild, finding.Warning, o.Key, fmt.Sprintf(
-			"%s is OutOfSync and is not synced by itself, so no wave waits for it; sync it by hand, or turn on its syncPolicy.automated", o.Key))
+			"%s is OutOfSync and is not synced by itself, so no wave waits for it; sync it by hand, or turn on its "+
+				"syncPolicy.automated", o.Key))
 	}
 	if why := d.in.Cluster.Stale[o.Key.GroupKind()]; why != "" {
 		it.Action, it.Sync, it.Reason = Skip, Unknown, why

@@ -88,17 +88,17 @@ func (g group) before() (Step, bool) {
 	if g.progress.DryRun {
 		return Step{}, false
 	}
-	var clear []Item
+	var old []Item
 	var going []string
 	for _, it := range g.pending(func(it Item) bool { return it.Hook && it.Policy.Before && it.Live != nil && !it.ours() }) {
 		if it.Live.Deleting && !it.Live.Held {
 			going = append(going, it.Key.String())
 			continue
 		}
-		clear = append(clear, it)
+		old = append(old, it)
 	}
-	if len(clear) > 0 {
-		return Step{Do: DoClear, Items: clear}, true
+	if len(old) > 0 {
+		return Step{Do: DoClear, Items: old}, true
 	}
 	return Step{Do: DoWait, Message: g.name() + " waits for the hooks of an earlier sync to be gone: " + list(going)}, len(going) > 0
 }

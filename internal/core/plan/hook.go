@@ -177,6 +177,7 @@ func ended(it Item) (Outcome, bool) {
 		return Outcome{Code: CodeSynced, Result: Succeeded, Message: h.Message}, true
 	case health.Degraded, health.Unknown:
 		return Outcome{Code: CodeSynced, Result: Failed, Message: h.Message}, true
+	case health.Suspended, health.Progressing, health.Missing:
 	}
 	return Outcome{}, false
 }

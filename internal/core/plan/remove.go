@@ -109,17 +109,8 @@ func RemovalHooks(p Plan, phase Phase) Step {
 	for len(items) > 0 {
 		n := waveEnd(items)
 		g := group{items: items[:n], all: items, progress: Progress{Done: map[Task]Outcome{}}}
-		for _, it := range g.items {
-			if it.Action == Deny {
-				return Step{Do: DoFail, Message: it.Reason}
-			}
-			if !it.ours() {
-				continue
-			}
-			g.progress.Done[it.Task()] = Outcome{Code: CodeSynced, Result: Running}
-			if o, over := ended(it); over {
-				g.progress.Done[it.Task()] = o
-			}
+		if reason := g.asFound(); reason != "" {
+			return Step{Do: DoFail, Message: reason}
 		}
 		for _, look := range []func() (Step, bool){g.before, g.apply, g.running, g.failed} {
 			if s, ok := look(); ok {
@@ -131,19 +122,37 @@ func RemovalHooks(p Plan, phase Phase) Step {
 	return Step{Do: DoDone}
 }
 
+// asFound notes how far the group's hooks are by their objects, or says why
+// one may not run.
+func (g group) asFound() (denied string) {
+	for _, it := range g.items {
+		if it.Action == Deny {
+			return it.Reason
+		}
+		if !it.ours() {
+			continue
+		}
+		g.progress.Done[it.Task()] = Outcome{Code: CodeSynced, Result: Running}
+		if o, over := ended(it); over {
+			g.progress.Done[it.Task()] = o
+		}
+	}
+	return ""
+}
+
 // RemovalCleanup are the hooks of one point of an application's deletion that
 // are still held, or that do not stay once they succeeded.
-func RemovalCleanup(p Plan, phase Phase) (release, clear []Item) {
+func RemovalCleanup(p Plan, phase Phase) (release, gone []Item) {
 	for _, it := range p.Items {
 		switch {
 		case !it.Hook || it.Phase != phase || !it.ours():
 		case it.Policy.Succeeded && !it.Live.Deleting:
-			clear = append(clear, it)
+			gone = append(gone, it)
 		case it.Live.Held:
 			release = append(release, it)
 		}
 	}
-	return release, clear
+	return release, gone
 }
 
 // Unseen says which of an application's objects cannot be looked for, each
