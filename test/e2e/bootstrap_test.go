@@ -89,8 +89,8 @@ const unschedulable = `nodeSelector: {nobody: has-this}`
 // home is the repository: a root, its children, and what they hold.
 func (f *fixture) home() map[string]string {
 	files := map[string]string{
-		"parts/longhorn/crd.yaml":   storeCRD,
-		"parts/longhorn/store.yaml": "apiVersion: external-secrets.io/v1\nkind: SecretStore\nmetadata: {name: main}\nspec: {size: 1}\n",
+		"parts/external-secrets/crd.yaml": storeCRD,
+		"parts/longhorn/store.yaml":       "apiVersion: external-secrets.io/v1\nkind: SecretStore\nmetadata: {name: main}\nspec: {size: 1}\n",
 		"parts/kyverno/migrate.yaml": `apiVersion: batch/v1
 kind: Job
 metadata:
