@@ -284,7 +284,8 @@ func (p *play) follow() {
 		for ctx.Err() == nil {
 			w, err := p.dynamic.Resource(applications).Namespace(p.control).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + p.ns})
 			if err != nil {
-				continue
+				// The slow beat of whoever waits is enough meanwhile.
+				return
 			}
 			for range w.ResultChan() {
 				select {
@@ -292,6 +293,7 @@ func (p *play) follow() {
 				default:
 				}
 			}
+			w.Stop()
 		}
 	}()
 }

@@ -252,7 +252,10 @@ var own = regexp.MustCompile(`\$ns-[a-z0-9-]*[a-z0-9]`)
 // standing are the objects of a kind in the case's namespaces; what is in none
 // is looked for by name.
 func (p *play) standing(m *meta.RESTMapping) []unstructured.Unstructured {
-	names := []string{p.ns, "widgets." + p.ns + ".example.com"}
+	names := []string{p.ns}
+	if m.GroupVersionKind.Kind == "CustomResourceDefinition" {
+		names = []string{"widgets." + p.ns + ".example.com"}
+	}
 	for _, f := range p.archive.Files {
 		for _, name := range own.FindAllString(string(f.Data), -1) {
 			names = append(names, p.expand(name))
