@@ -139,10 +139,9 @@ func (p *play) set() {
 	}
 	p.commit("1")
 	p.project()
+	p.fromHere()
 	p.application()
 	p.follow()
-	p.since, err = p.audit.place(p.Context())
-	p.must(err)
 }
 
 // create makes the objects of a section, as somebody who is not the
@@ -262,12 +261,8 @@ func (p *play) commit(number string) {
 	p.must(err)
 }
 
-// manifests are the objects of a section as YAML; what cannot be read goes to
-// Git as it is.
+// manifests are the objects of a section as YAML.
 func (p *play) manifests(text string) string {
-	if strings.HasPrefix(text, "raw\n") {
-		return strings.TrimPrefix(text, "raw\n")
-	}
 	objects, err := p.objects(text)
 	p.must(err)
 	var b strings.Builder
@@ -289,7 +284,8 @@ func (p *play) follow() {
 		for ctx.Err() == nil {
 			w, err := p.dynamic.Resource(applications).Namespace(p.control).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + p.ns})
 			if err != nil {
-				continue
+				// The slow beat of whoever waits is enough meanwhile.
+				return
 			}
 			for range w.ResultChan() {
 				select {
@@ -297,6 +293,7 @@ func (p *play) follow() {
 				default:
 				}
 			}
+			w.Stop()
 		}
 	}()
 }

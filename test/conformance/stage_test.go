@@ -4,7 +4,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -43,18 +45,32 @@ func newStage(t *testing.T) *stage {
 	check(t, err)
 	facts, err := discovery.NewDiscoveryClientForConfig(config)
 	check(t, err)
-	for _, args := range [][]string{
-		{"apply", "-k", filepath.Join(repoRoot(), "config", "crd")},
-		{"wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"},
-	} {
-		cmd := exec.CommandContext(t.Context(), plane.Kubectl(), append([]string{"--kubeconfig", plane.Kubeconfig()}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("kubectl %v: %v\n%s", args, err, out)
-		}
+	apply := exec.CommandContext(t.Context(), plane.Kubectl(), "--kubeconfig", plane.Kubeconfig(),
+		"apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
+	if out, err := apply.CombinedOutput(); err != nil {
+		t.Fatalf("installing the CRDs: %v\n%s", err, out)
 	}
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(facts))
+	s.served(t, "Application", "AppProject", "ApplicationSet")
 	s.audit = &audit{path: plane.AuditLog(), client: s.client, seen: map[string]bool{}}
 	return s
+}
+
+// served waits until the API server serves our kinds.
+func (s *stage) served(t *testing.T, kinds ...string) {
+	t.Helper()
+	for _, kind := range kinds {
+		for limit := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+			_, err := s.mapper.RESTMapping(schema.GroupKind{Group: "argoproj.io", Kind: kind})
+			if err == nil {
+				break
+			}
+			if time.Now().After(limit) {
+				t.Fatal(err)
+			}
+			s.mapper.Reset()
+		}
+	}
 }
 
 func check(t *testing.T, err error) {

@@ -195,7 +195,7 @@ func (p *play) wait(words ...string) {
 		"message":   func() bool { return strings.Contains(value("operationState", "message"), strings.Join(words[1:], " ")) },
 		"history":   func() bool { return len(p.history()) >= len(last) && fmt.Sprint(len(p.history())) == last },
 		"condition": func() bool { return strings.Contains(value("conditions"), last) },
-		"kind":      func() bool { return p.served(last) },
+		"kind":      func() bool { return p.knows(last) },
 		"gone":      func() bool { return p.live(last) == nil },
 		"going":     func() bool { u := p.live(last); return u != nil && u.GetDeletionTimestamp() != nil },
 		"app": func() bool {
@@ -213,8 +213,8 @@ func (p *play) wait(words ...string) {
 	p.until(what, holds)
 }
 
-// served says that the API server serves a kind.
-func (p *play) served(kind string) bool {
+// knows says that the API server serves a kind.
+func (p *play) knows(kind string) bool {
 	u, err := p.object(kind + "/any")
 	p.must(err)
 	_, err = p.mapping(u.GroupVersionKind())

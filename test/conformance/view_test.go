@@ -7,9 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +18,6 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/hack/cluster/controlplane"
 )
 
 // says begins a line that is in the implementation's own words: another one
@@ -255,7 +252,10 @@ var own = regexp.MustCompile(`\$ns-[a-z0-9-]*[a-z0-9]`)
 // standing are the objects of a kind in the case's namespaces; what is in none
 // is looked for by name.
 func (p *play) standing(m *meta.RESTMapping) []unstructured.Unstructured {
-	names := []string{p.ns, "widgets." + p.ns + ".example.com"}
+	names := []string{p.ns}
+	if m.GroupVersionKind.Kind == "CustomResourceDefinition" {
+		names = []string{"widgets." + p.ns + ".example.com"}
+	}
 	for _, f := range p.archive.Files {
 		for _, name := range own.FindAllString(string(f.Data), -1) {
 			names = append(names, p.expand(name))
@@ -300,182 +300,6 @@ func (p *play) kindsOf() []schema.GroupVersionKind {
 	return slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// write is one write, as it is told.
-type write struct {
-	text     string
-	from, to time.Time
-}
-
-// writes are the implementation's since the case began to count: those of the
-// case's objects, not those of its Application. Patches, which take a finalizer
-// off or move ownership, are told apart: how that is done is nobody's business.
-func (p *play) writes() (writes []write, patches, dryRuns []string) {
-	events, err := p.audit.since(p.Context(), p.since, p.house.user)
-	p.must(err)
-	for _, e := range events {
-		if e.Resource == "namespaces" {
-			e.Namespace = ""
-		}
-		namespace := e.Namespace
-		ours := namespace == p.ns || strings.HasPrefix(namespace, p.ns+"-") ||
-			namespace == "" && (strings.HasPrefix(e.Name, p.ns) || strings.Contains(e.Name, "."+p.ns+"."))
-		if e.Group == "argoproj.io" {
-			// A status is written by another manager than a manifest.
-			ours = strings.HasPrefix(e.Name, p.ns+"-") && e.FieldManager == v1alpha1.FieldManagerApply
-		}
-		if !ours || e.Code >= 400 && e.Verb == "delete" {
-			continue
-		}
-		name := p.tidy(p.kind(e) + "/" + p.called(e.Namespace, e.Name))
-		if e.DryRun {
-			dryRuns = append(dryRuns, name)
-			continue
-		}
-		if verb(e) == "patch" {
-			patches = append(patches, name)
-			continue
-		}
-		text := verb(e) + " " + name
-		if e.Code >= 400 {
-			text += " refused"
-		}
-		if again(writes, text) {
-			continue
-		}
-		writes = append(writes, write{text: text, from: e.Time, to: e.Finished})
-	}
-	slices.Sort(dryRuns)
-	slices.Sort(patches)
-	return writes, slices.Compact(patches), slices.Compact(dryRuns)
-}
-
-// again says that a delete was asked for before, of the same object: it may
-// take its time to go, and asking twice changes nothing.
-func again(writes []write, text string) bool {
-	if !strings.HasPrefix(text, "delete ") {
-		return false
-	}
-	object := strings.TrimPrefix(text, "delete ")
-	for _, w := range slices.Backward(writes) {
-		if _, of, _ := strings.Cut(w.text, " "); of == object {
-			return w.text == text
-		}
-	}
-	return false
-}
-
-// verb is what a request does. However an implementation writes a manifest, it
-// is an apply; a patch is a touch of its own.
-func verb(e controlplane.Event) string {
-	switch {
-	case e.Verb == "delete" || e.Verb == "deletecollection":
-		return "delete"
-	case e.Verb == "patch" && !strings.Contains(e.URI, "force="):
-		return "patch"
-	default:
-		return "apply"
-	}
-}
-
-func (p *play) kind(e controlplane.Event) string {
-	if e.Resource == "widgets" {
-		// Its CRD may be gone by now.
-		return "Widget"
-	}
-	gvk, err := p.mapper.KindFor(schema.GroupVersionResource{Group: e.Group, Version: e.Version, Resource: e.Resource})
-	if err != nil {
-		return e.Resource
-	}
-	return gvk.Kind
-}
-
-// grouped puts writes into lines: what stands on one line may come in any
-// order, the lines follow each other. Where the wanted lines fit they are
-// taken; else what was on its way at the same time is one line.
-func (p *play) grouped(writes []write, wanted []string) []string {
-	var lines []string
-	if i := slices.Index(wanted, "writes:"); i >= 0 {
-		for _, line := range wanted[i+1:] {
-			if !strings.HasPrefix(line, "  ") {
-				break
-			}
-			lines = append(lines, line)
-		}
-	}
-	if fit(lines, writes) {
-		return lines
-	}
-	var out [][]string
-	var end time.Time
-	for _, w := range writes {
-		if len(out) == 0 || !w.from.Before(end) {
-			out = append(out, nil)
-		}
-		out[len(out)-1] = append(out[len(out)-1], w.text)
-		end = w.to
-	}
-	lines = nil
-	for _, group := range out {
-		slices.Sort(group)
-		lines = append(lines, "  "+joined(group))
-	}
-	return lines
-}
-
-// joined writes a verb once for the objects that follow it.
-func joined(group []string) string {
-	var out []string
-	last := ""
-	for _, text := range group {
-		verb, object, _ := strings.Cut(text, " ")
-		if verb == last {
-			out = append(out, object)
-			continue
-		}
-		out, last = append(out, text), verb
-	}
-	return strings.Join(out, " ")
-}
-
-// fit says that writes came as the lines want them.
-func fit(lines []string, writes []write) bool {
-	rest := make([]string, len(writes))
-	for i, w := range writes {
-		rest[i] = w.text
-	}
-	for _, line := range lines {
-		set := parted(line)
-		if len(set) > len(rest) {
-			return false
-		}
-		now := slices.Clone(rest[:len(set)])
-		slices.Sort(now)
-		if !slices.Equal(set, now) {
-			return false
-		}
-		rest = rest[len(set):]
-	}
-	return len(rest) == 0
-}
-
-// parted undoes joined.
-func parted(line string) []string {
-	var out []string
-	verb := ""
-	for _, word := range strings.Fields(line) {
-		switch {
-		case word == "refused":
-			out[len(out)-1] += " refused"
-		case !strings.Contains(word, "/"):
-			verb = word
-		default:
-			out = append(out, verb+" "+word)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 func (p *play) field(target, path string) string {
 	u := p.live(target)
 	if u == nil {
@@ -497,102 +321,4 @@ func (p *play) field(target, path string) string {
 		return "nothing"
 	}
 	return strings.Join(out, " ")
-}
-
-// wanted are the lines of a section.
-func (e *enactment) wanted(section string) []string {
-	text, _ := e.text(section)
-	text = e.fold(text)
-	return slices.DeleteFunc(strings.Split(text, "\n"), func(s string) bool {
-		return strings.TrimSpace(s) == "" || foreign && strings.HasPrefix(strings.TrimSpace(s), says)
-	})
-}
-
-// expect holds one line against what is told now, or soon. `not` in front of
-// it wants it not to be told.
-func (p *play) expect(line string) {
-	p.Helper()
-	line = p.fold(line)
-	line, not := strings.CutPrefix(line, "not ")
-	has := func() bool {
-		return slices.ContainsFunc(p.view([]string{"resources:", line}), func(got string) bool {
-			return matches(line, strings.TrimSpace(got))
-		})
-	}
-	if not {
-		if has() {
-			p.Errorf("not expected: %s\n%s", line, strings.Join(p.view(nil), "\n"))
-		}
-		return
-	}
-	if !p.until("expected: "+line, has) {
-		p.Errorf("there is:\n%s", strings.Join(p.view([]string{"resources:"}), "\n"))
-	}
-}
-
-// compare holds what is told against the section, or writes it there. It may
-// take a moment to come true, and has to stay so after another look.
-func (p *play) compare() {
-	p.Helper()
-	section := p.then(p.profile)
-	want := p.wanted(section)
-	var got []string
-	look := func() bool {
-		got = p.matched(want, p.view(want))
-		return slices.Equal(want, got)
-	}
-	limit := time.Now().Add(patience / 3)
-	if *update || p.known != "" {
-		limit = time.Now().Add(patience / 30)
-	}
-	for !look() && time.Now().Before(limit) {
-		select {
-		case <-p.pulse:
-		case <-time.After(400 * time.Millisecond):
-		}
-	}
-	// Who is alone may be blind or gone by now.
-	if slices.Equal(want, got) && !p.alone && !slices.Contains(want, "operation: Running") && !slices.Contains(want, "application: gone") {
-		p.refresh("")
-		look()
-	}
-	if *update && p.known == "" {
-		p.must(p.record(section, strings.Join(got, "\n")+"\n"))
-		return
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		p.Errorf("%s: wrong (-want +got):\n%s", section, d)
-	}
-}
-
-// matched takes the wanted line where … in it stands for the rest.
-func (p *play) matched(want, got []string) []string {
-	for i := range got {
-		if j := slices.IndexFunc(want, func(w string) bool { return matches(w, got[i]) }); j >= 0 {
-			got[i] = want[j]
-		}
-	}
-	if foreign {
-		got = slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(strings.TrimSpace(s), says) })
-	}
-	return got
-}
-
-// matches reports whether a line is as wanted, where … stands for anything.
-func matches(want, got string) bool {
-	parts := strings.Split(want, "…")
-	if len(parts) == 1 {
-		return want == got
-	}
-	if !strings.HasPrefix(got, parts[0]) || !strings.HasSuffix(got, parts[len(parts)-1]) {
-		return false
-	}
-	for _, part := range parts {
-		_, rest, ok := strings.Cut(got, part)
-		if !ok {
-			return false
-		}
-		got = rest
-	}
-	return true
 }
