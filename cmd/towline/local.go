@@ -27,7 +27,8 @@ func local(ctx context.Context, dir string, app *v1alpha1.Application) ([]string
 		return nil, fmt.Errorf("rendering the local folder %q: %w", dir, err)
 	}
 	if result.Incomplete {
-		return nil, fmt.Errorf("rendering the local folder %q: this version cannot render all of it: %s", dir, strings.Join(result.Skipped, "; "))
+		return nil, fmt.Errorf("rendering the local folder %q: this version cannot render all of it: %s",
+			dir, strings.Join(result.Skipped, "; "))
 	}
 	out := make([]string, 0, len(result.Objects))
 	for _, u := range result.Objects {

@@ -82,7 +82,10 @@ func (c *drifting) run(ctx context.Context, name string) error {
 		c.note("nothing of application %q drifted, as far back as the cluster keeps events", name)
 		return nil
 	}
-	t := &table{head: []string{"SEEN", "AGO", "HEALED AFTER", "KIND", "NAMESPACE", "NAME", "FIELD", "CHANGED BY", "REVISION"}, palette: c.out}
+	t := &table{
+		head:    []string{"SEEN", "AGO", "HEALED AFTER", "KIND", "NAMESPACE", "NAME", "FIELD", "CHANGED BY", "REVISION"},
+		palette: c.out,
+	}
 	for _, e := range newest {
 		t.row(word(e.Seen.UTC().Format(time.DateTime)), word(duration.HumanDuration(max(c.env.Now().Sub(e.Seen), 0))),
 			word(e.Healed.Sub(e.Seen).Round(time.Millisecond).String()), word(e.Kind), word(e.Namespace), word(e.Name),

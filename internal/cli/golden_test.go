@@ -97,6 +97,9 @@ func given(t *testing.T, story *txtar.Archive) (*desk, []string) {
 	if s.Error != "" {
 		d.planErr = errors.New(s.Error)
 	}
+	if err := yaml.UnmarshalStrict([]byte(section(story, "given/drift.yaml")), &d.drift); err != nil {
+		t.Fatalf("reading the drift: %v", err)
+	}
 	words := strings.Fields(section(story, "when"))
 	for len(words) > 0 && words[0] != "towline" {
 		k, v, _ := strings.Cut(words[0], "=")

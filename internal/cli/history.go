@@ -80,7 +80,7 @@ func (c *remembering) row(h v1alpha1.RevisionHistory) []cell {
 		from = fmt.Sprintf("%d sources", len(h.Sources))
 	}
 	return []cell{
-		word(strconv.FormatInt(h.ID, 10)), word(h.DeployedAt.UTC().Format(time.DateTime)), word(age(c.env.Now(), &h.DeployedAt)), word(took),
-		word(initiator(h.InitiatedBy)), word(revision), word(from),
+		word(strconv.FormatInt(h.ID, 10)), word(h.DeployedAt.UTC().Format(time.DateTime)), word(age(c.env.Now(), &h.DeployedAt)),
+		word(took), word(initiator(h.InitiatedBy)), word(revision), word(from),
 	}
 }

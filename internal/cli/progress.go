@@ -58,9 +58,10 @@ func (t *tracker) see(app *v1alpha1.Application) {
 	t.app = app
 	o := app.Status.OperationState
 	switch {
+	case o != nil && t.old(app):
 	case o != nil && t.ours(o):
 		t.state = o
-	case o != nil && t.foreign(o):
+	case o != nil:
 		t.lost = fmt.Errorf("syncing application %q: an operation by %s took its place", t.name, initiator(o.Operation.InitiatedBy))
 	case o == nil && app.Operation == nil:
 		t.lost = fmt.Errorf("syncing application %q: the operation was taken away before it ended", t.name)
@@ -68,14 +69,15 @@ func (t *tracker) see(app *v1alpha1.Application) {
 }
 
 func (t *tracker) ours(o *v1alpha1.OperationState) bool {
-	return !t.old(o) && o.Operation.InitiatedBy.Username == t.user && !o.Operation.InitiatedBy.Automated
+	return o.Operation.InitiatedBy.Username == t.user && !o.Operation.InitiatedBy.Automated
 }
 
-func (t *tracker) foreign(o *v1alpha1.OperationState) bool { return !t.old(o) && !t.ours(o) }
-
-// old recognises the operation before ours, which may be seen once more.
-func (t *tracker) old(o *v1alpha1.OperationState) bool {
-	return t.before != nil && o.StartedAt.Equal(&t.before.StartedAt) && o.FinishedAt.Equal(t.before.FinishedAt)
+// old recognises the operation before ours, which may be seen once more while
+// our wish still stands. Its times alone do not tell it from ours: they have no
+// parts of a second, and two syncs may fit into one.
+func (t *tracker) old(app *v1alpha1.Application) bool {
+	o := app.Status.OperationState
+	return t.before != nil && app.Operation != nil && o.StartedAt.Equal(&t.before.StartedAt) && o.FinishedAt.Equal(t.before.FinishedAt)
 }
 
 func (t *tracker) ended() bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -105,19 +106,20 @@ func (c *rollingBack) run(ctx context.Context, name string, id *int64) error {
 func entry(app *v1alpha1.Application, id *int64) (v1alpha1.RevisionHistory, error) {
 	history := app.Status.History
 	show := "towline app history " + app.Name
-	for i := len(history) - 1; i >= 0; i-- {
-		h := history[i]
+	for _, h := range slices.Backward(history) {
 		switch {
 		case id != nil && h.ID != *id:
 		case id == nil && sameDeployment(h, history[len(history)-1]):
 		case len(h.Sources) > 0 || len(h.Revisions) > 0:
-			return h, fmt.Errorf("rolling back application %q: entry %d has several sources, which this version cannot go back to", app.Name, h.ID)
+			return h, fmt.Errorf("rolling back application %q: entry %d has several sources, which this version cannot go back to",
+				app.Name, h.ID)
 		default:
 			return h, nil
 		}
 	}
 	if id != nil {
-		return v1alpha1.RevisionHistory{}, fmt.Errorf("rolling back application %q: its history has no entry %d; %q shows them", app.Name, *id, show)
+		return v1alpha1.RevisionHistory{}, fmt.Errorf(
+			"rolling back application %q: its history has no entry %d; %q shows them", app.Name, *id, show)
 	}
 	return v1alpha1.RevisionHistory{}, fmt.Errorf(
 		"rolling back application %q: nothing else was deployed before; %q shows what was", app.Name, show)

@@ -27,6 +27,8 @@ type desk struct {
 	projects map[string]*v1alpha1.AppProject
 	plan     plan.Plan
 	planErr  error
+	drift    []plan.Episode
+	local    map[string][]string
 	env      map[string]string
 	in       string
 	atInput  bool
@@ -63,6 +65,10 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 		},
 		Projects: func(context.Context, cli.Flags) (cli.Projects, error) { return d, nil },
 		Planner:  func(context.Context, cli.Flags) (cli.Planner, error) { return d, nil },
+		Drifts:   func(context.Context, cli.Flags) (cli.Drifts, error) { return d, nil },
+		Local: func(_ context.Context, dir string, _ *v1alpha1.Application) ([]string, error) {
+			return d.local[dir], nil
+		},
 		Actor: func(context.Context, *v1alpha1.Application, cli.Flags) (cli.Actor, func(), error) {
 			return d, func() {}, nil
 		},
@@ -86,6 +92,9 @@ func (d *desk) Project(_ context.Context, name string) (*v1alpha1.AppProject, er
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.Group, Resource: "appprojects"}, name)
 }
+
+// Drift makes the desk know what drifted.
+func (d *desk) Drift(context.Context, string) ([]plan.Episode, error) { return d.drift, nil }
 
 // Plan makes the desk a planner.
 func (d *desk) Plan(_ context.Context, _ *v1alpha1.Application, revision string) (plan.Plan, string, error) {

@@ -58,7 +58,7 @@ func newSync(env *Env, g *global) *cobra.Command {
 	f.StringArrayVar(&c.resources, "resource", nil,
 		"only this object, as GROUP:KIND:[NAMESPACE/]NAME; * fits anything, a leading ! leaves out")
 	f.StringVar(&c.local, "local", "", "sync the manifests in this folder instead of those in Git")
-	c.request.register(cmd)
+	c.register(cmd)
 	f.BoolVar(&c.async, "async", false, "do not wait for the end")
 	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait for the end; 0 is no limit")
 	f.StringVarP(&c.selector, "selector", "l", "", "all applications with these labels")

@@ -293,6 +293,18 @@ func TestSyncEndsBadly(t *testing.T) {
 			},
 			want: []string{"Failed: the real end"},
 		},
+		"two operations in one second": {
+			play: func(m *memory) {
+				m.edit("shop", func(a *v1alpha1.Application) {
+					a.Status.OperationState = &v1alpha1.OperationState{
+						Operation: *a.Operation, Phase: v1alpha1.OperationFailed, Message: "the real end",
+						StartedAt: metav1.NewTime(today), FinishedAt: new(metav1.NewTime(today)),
+					}
+					a.Operation = nil
+				})
+			},
+			want: []string{"Failed: the real end"},
+		},
 		"the wish is taken away": {
 			play: func(m *memory) { m.edit("shop", func(a *v1alpha1.Application) { a.Operation = nil }) },
 			want: []string{"the operation was taken away before it ended"},

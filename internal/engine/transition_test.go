@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,5 +50,31 @@ func wantTold(t *testing.T, what string, told []transition.Transition, want ...t
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatalf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// TestAHeldPruneIsToldOnce: however often the sync is looked at while it waits.
+func TestAHeldPruneIsToldOnce(t *testing.T) {
+	w := newWorld(shop())
+	w.commits["c1"] = earlier + `
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: asks, annotations: {argocd.argoproj.io/sync-options: Prune=confirm}}
+`
+	w.commits["c2"], w.head = earlier, "c1"
+	e := w.engine()
+	w.idle(t, e, -1)
+	w.head = "c2"
+	var held []string
+	e.Observe = func(tr transition.Transition) {
+		if tr.Kind == transition.PruneHeld {
+			held = append(held, tr.Message)
+		}
+	}
+	w.idle(t, e, -1)
+	w.idle(t, e, -1)
+	if len(held) != 1 || !strings.Contains(held[0], "ConfigMap shop/asks") {
+		t.Errorf("it was told %d times: %q", len(held), held)
 	}
 }

@@ -99,13 +99,17 @@ func gauge(d *prometheus.Desc, value float64, labels ...string) prometheus.Metri
 type clusters struct{ clusters func() []Cluster }
 
 var (
-	clusterInfoDesc = prometheus.NewDesc("argocd_cluster_info", "Information about a cluster.", []string{"server", "k8s_version", "name"}, nil)
-	connectionDesc  = prometheus.NewDesc("argocd_cluster_connection_status", "1 if a cluster answers.", []string{"server", "k8s_version"}, nil)
-	kindsDesc       = prometheus.NewDesc("argocd_cluster_api_resources", "Number of kinds that are watched.", []string{"server"}, nil)
-	objectsDesc     = prometheus.NewDesc("argocd_cluster_api_resource_objects", "Number of objects that are known.", []string{"server"}, nil)
-	cacheAgeDesc    = prometheus.NewDesc("argocd_cluster_cache_age_seconds", "Age of the first reading; watches keep it current.", []string{"server"}, nil)
+	clusterInfoDesc = clusterDesc("argocd_cluster_info", "Information about a cluster.", "k8s_version", "name")
+	connectionDesc  = clusterDesc("argocd_cluster_connection_status", "1 if a cluster answers.", "k8s_version")
+	kindsDesc       = clusterDesc("argocd_cluster_api_resources", "Number of kinds that are watched.")
+	objectsDesc     = clusterDesc("argocd_cluster_api_resource_objects", "Number of objects that are known.")
+	cacheAgeDesc    = clusterDesc("argocd_cluster_cache_age_seconds", "Age of the first reading; watches keep it current.")
 	clusterDescs    = []*prometheus.Desc{clusterInfoDesc, connectionDesc, kindsDesc, objectsDesc, cacheAgeDesc}
 )
+
+func clusterDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, append([]string{"server"}, labels...), nil)
+}
 
 // Describe lists the metrics.
 func (c *clusters) Describe(ch chan<- *prometheus.Desc) {

@@ -1,6 +1,7 @@
 package metric_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func metrics(apps ...*v1alpha1.Application) *metric.Metrics {
 func scrape(t *testing.T, m *metric.Metrics) []string {
 	t.Helper()
 	r := httptest.NewRecorder()
-	m.Handler().ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if r.Code != 200 {
 		t.Fatalf("%d: %s", r.Code, r.Body)
 	}
@@ -148,7 +149,7 @@ func TestQueuesAreCounted(t *testing.T) {
 	m.Queues().NewUnfinishedWorkSecondsMetric("q").Set(1)
 	m.Queues().NewLongestRunningProcessorSecondsMetric("q").Set(1)
 	r := httptest.NewRecorder()
-	m.Handler().ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, name := range []string{
 		"workqueue_depth", "workqueue_adds_total", "workqueue_retries_total", "workqueue_queue_duration_seconds_count",
 		"workqueue_work_duration_seconds_count", "workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds",
@@ -161,7 +162,7 @@ func TestQueuesAreCounted(t *testing.T) {
 
 func TestHealthz(t *testing.T) {
 	r := httptest.NewRecorder()
-	metrics().Handler().ServeHTTP(r, httptest.NewRequest("GET", "/healthz", nil))
+	metrics().Handler().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/healthz", nil))
 	if r.Code != 200 || r.Body.String() != "ok\n" {
 		t.Errorf("%d %q", r.Code, r.Body)
 	}

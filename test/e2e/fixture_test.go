@@ -97,7 +97,7 @@ func (f *fixture) start() {
 	ready := make(chan struct{})
 	f.log.notify("msg=ready", ready)
 	f.process = exec.CommandContext(context.Background(), binary, "run",
-		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug")
+		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0")
 	f.process.Stderr = f.log
 	f.process.SysProcAttr = dieWithParent()
 	f.must(f.process.Start())
@@ -298,18 +298,28 @@ func (f *fixture) edit(gvr schema.GroupVersionResource, name, patch string) {
 }
 
 // requests are those that towline's user has made so far, without reads of its
-// own settings and watches.
+// own settings, watches and events, which are written when there is time.
 func (f *fixture) requests() []controlplane.Event {
 	f.Helper()
 	all, err := controlplane.ReadAudit(f.plane.AuditLog())
 	f.must(err)
 	var out []controlplane.Event
 	for _, e := range all {
-		if e.User == f.user && e.Verb != "watch" && e.Verb != "list" && e.Resource != "" {
+		if e.User == f.user && e.Verb != "watch" && e.Verb != "list" && e.Resource != "" && e.Resource != "events" {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// folder makes a folder on this machine.
+func (f *fixture) folder(files map[string]string) string {
+	f.Helper()
+	dir := f.TempDir()
+	for name, content := range files {
+		f.must(os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	return dir
 }
 
 // refresh asks for a refresh and waits until it was done.

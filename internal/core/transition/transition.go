@@ -100,7 +100,7 @@ func operations(was, now *v1alpha1.OperationState) []Transition {
 	if !same {
 		out = append(out, Transition{Kind: Started, Operation: now})
 	}
-	if now.Phase.Completed() && !(same && was.Phase.Completed()) {
+	if now.Phase.Completed() && (!same || !was.Phase.Completed()) {
 		out = append(out, ended(now))
 	}
 	return out
