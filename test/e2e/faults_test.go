@@ -99,10 +99,13 @@ func killedAt(t *testing.T, at int) (alive bool) {
 	f.must(f.git.Create("shop", faultApp()))
 	revision, err := f.git.Revision("shop", "main")
 	f.must(err)
-	f.application("mortal", "shop", "shop", automated)
-	alive = f.mortally(at, revision)
+	// Installations share the cluster: an application of the same name would
+	// take the other's objects for its own.
+	name := fmt.Sprintf("mortal-%d", at)
+	f.application(name, "shop", "shop", automated)
+	alive = f.mortally(at, name, revision)
 	f.start()
-	f.await("mortal", "synced", synced(revision))
+	f.await(name, "synced", synced(revision))
 
 	made := map[string]int{}
 	for _, e := range f.requests() {
@@ -141,7 +144,7 @@ func killedAt(t *testing.T, at int) (alive bool) {
 }
 
 // mortally runs the program until it dies or the sync is over.
-func (f *fixture) mortally(at int, revision string) (alive bool) {
+func (f *fixture) mortally(at int, name, revision string) (alive bool) {
 	f.Helper()
 	path, err := mortal()
 	f.must(err)
@@ -162,7 +165,7 @@ func (f *fixture) mortally(at int, revision string) (alive bool) {
 	go func() {
 		defer close(over)
 		for ctx.Err() == nil {
-			app, err := f.hub.Application(ctx, "mortal")
+			app, err := f.hub.Application(ctx, name)
 			if err == nil && synced(revision)(app) {
 				return
 			}
