@@ -220,6 +220,11 @@ func filters(in []settings.Filter) []cluster.Filter {
 	return out
 }
 
+// confirmRate is how many objects a second are asked about again after a start
+// without a log of confirmed pairs: a fraction of what a small API server
+// answers, so that those who change something do not wait.
+const confirmRate = 100
+
 func (p *parts) engineSettings() engine.Settings {
 	s := p.settings.Current()
 	last := p.ignore.Load()
@@ -238,6 +243,7 @@ func (p *parts) engineSettings() engine.Settings {
 		// either.
 		WaveDelay:   max(s.Sync.WaveDelay, p.waveDelay),
 		SyncTimeout: s.Sync.Timeout,
+		ConfirmRate: confirmRate,
 	}
 }
 

@@ -153,6 +153,9 @@ type Settings struct {
 	WaveDelay time.Duration
 	// SyncTimeout ends a sync that takes longer; zero means never.
 	SyncTimeout time.Duration
+	// ConfirmRate is how many objects a second are asked about again after a
+	// start that knows of no confirmed pairs; zero means all at once.
+	ConfirmRate float64
 }
 
 // Ignore says which differences do not count anywhere.
@@ -198,6 +201,7 @@ type Engine struct {
 	written *writes
 	drifts  *drifts
 	ailing  *ailing
+	pace    *pace
 	// places are the namespaces that are watched for objects that nobody has.
 	places *places
 	// undeclared are the fields that kinds turned out not to have.
@@ -237,6 +241,7 @@ func New(o Options) *Engine {
 		written: newWrites(),
 		drifts:  newDrifts(),
 		ailing:  newAiling(),
+		pace:    newPace(),
 
 		places:     newPlaces(),
 		undeclared: newUndeclared(),
@@ -260,6 +265,7 @@ func (e *Engine) forget(app string) {
 	e.written.forget(app)
 	e.drifts.forget(app)
 	e.ailing.set(app, false)
+	e.pace.forget(app)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.verdicts, app)

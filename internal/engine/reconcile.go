@@ -46,6 +46,9 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 // refresh looks at an application and tells what it sees, or begins the sync
 // that follows from it.
 func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result, error) {
+	if wait := e.reconfirm(ctx, app); wait > 0 {
+		return Result{After: wait}, nil
+	}
 	start, name := e.Now(), app.Name
 	asked := app.Annotations[v1alpha1.AnnotationRefresh]
 	mark, known := e.fingerprint(ctx, app)

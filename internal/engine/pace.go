@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+// pace spreads the first questions after a start without a log of confirmed
+// pairs. Until an application's turn comes the verdict in its status stands,
+// with the time that it has: nothing newer is claimed.
+type pace struct {
+	mu sync.Mutex
+	// free is when the next turn may begin.
+	free time.Time
+	// turns are the applications that wait for theirs. One that was looked at,
+	// or that something happened to, does not wait again.
+	turns map[string]time.Time
+	done  map[string]struct{}
+}
+
+func newPace() *pace { return &pace{turns: map[string]time.Time{}, done: map[string]struct{}{}} }
+
+// turn says how long an application has to wait for its questions. Whoever
+// comes back before the time comes because something happened, and does not
+// wait.
+func (p *pace) turn(app string, questions int, perSecond float64, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, done := p.done[app]; done {
+		return 0
+	}
+	if _, waits := p.turns[app]; waits || perSecond <= 0 {
+		delete(p.turns, app)
+		p.done[app] = struct{}{}
+		return 0
+	}
+	at := p.free
+	if at.Before(now) {
+		at = now
+	}
+	p.free = at.Add(time.Duration(float64(questions) / perSecond * float64(time.Second)))
+	if !at.After(now) {
+		p.done[app] = struct{}{}
+		return 0
+	}
+	p.turns[app] = at
+	return at.Sub(now)
+}
+
+func (p *pace) forget(app string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.turns, app)
+	delete(p.done, app)
+}
+
+// reconfirm says how long the dated verdict of an application stands before its
+// objects are asked about again: only after a start without confirmed pairs,
+// and only where the status speaks of the spec and the commit at hand.
+func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.Duration {
+	st := app.Status
+	sources := app.Sources()
+	if st.Sync.Status != v1alpha1.SyncStatusCodeSynced || len(sources) != 1 || !sameSource(st.Sync.ComparedTo.Source, sources[0]) ||
+		app.Annotations[v1alpha1.AnnotationRefresh] != "" || len(e.knownVerdicts(app.Name)) > 0 {
+		return 0
+	}
+	s := e.Settings()
+	commit, _, err := e.Sources.Resolve(ctx, sources[0].RepoURL, sources[0].TargetRevision, s.MaxAge)
+	if err != nil || commit != st.Sync.Revision {
+		return 0
+	}
+	return e.pace.turn(app.Name, len(st.Resources), s.ConfirmRate, e.Now())
+}
