@@ -48,6 +48,8 @@ func newIndexPart(s setup) (part, error) {
 }
 
 func (p *indexPart) do(ctx context.Context, _ order) (map[string]int64, error) {
+	// As the program does it.
+	defer cluster.Frugal()()
 	go func() { _ = p.cluster.Run(ctx) }()
 	select {
 	case <-p.cluster.Ready():

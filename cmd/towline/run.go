@@ -115,7 +115,7 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 	defer wg.Wait()
 	defer cancel()
 	problems := make(chan error, 2)
-	start := time.Now()
+	start, started := time.Now(), cluster.Frugal()
 	wg.Go(func() { p.events.Run(ctx) })
 	wg.Go(func() { p.serveMetrics(ctx, o.metrics) })
 	wg.Go(func() { p.hub.Run(ctx) })
@@ -130,6 +130,7 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 	case <-ctx.Done():
 		return nil
 	}
+	started()
 	slog.InfoContext(ctx, "ready", "took", time.Since(start).Round(time.Millisecond), "workers", o.workers)
 	p.controller.Run(ctx)
 	return nil

@@ -3,6 +3,7 @@ package engine
 import (
 	"sync"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/health"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
@@ -42,6 +43,13 @@ func (e *Engine) explain(o *observation, p *plan.Plan) {
 	ails := false
 	for i := range p.Items {
 		it := &p.Items[i]
+		if it.Live != nil && it.Key.Group == v1alpha1.Group && it.Key.Kind == v1alpha1.ApplicationSetKind {
+			for _, f := range o.cluster.Children(it.Live.UID) {
+				it.Members = append(it.Members, *f)
+			}
+			// What becomes of them is what becomes of it.
+			ails = true
+		}
 		if it.Live == nil || it.Live.Health.Status != health.Progressing && it.Live.Health.Status != health.Degraded {
 			continue
 		}

@@ -51,6 +51,7 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 		}
 		state = status.Record(state, results)
 		remember(&progress, results)
+		progress.Written = e.written.of(o.app.Name)
 		after := next(o, state, progress)
 		if ends(after) || follows(step, after) && e.pause(o, step, state) == 0 && e.Now().Sub(recorded) < recordEvery {
 			continue

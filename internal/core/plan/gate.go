@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/health"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -24,15 +26,11 @@ func (g Gate) judge(it Item, progress Progress) health.Health {
 		return health.Health{Status: health.Missing, Message: "not seen yet"}
 	}
 	h := it.Live.Health
-	if it.Live.Quiet && !g.ByLetter {
-		// Who does not count for the application does not hold it back.
-		return health.Health{Status: health.Healthy}
-	}
-	if it.Live.Child != nil && !g.ByLetter {
-		return child(*it.Live.Child, h)
-	}
 	if g.ByLetter && !h.Source.InArgoCD() {
 		return health.Health{Status: health.Healthy}
+	}
+	if v, ok := own(it, progress); ok && !g.ByLetter {
+		return v
 	}
 	switch h.Status {
 	case "":
@@ -42,10 +40,6 @@ func (g Gate) judge(it Item, progress Progress) health.Health {
 		}
 		return health.Health{Status: health.Healthy}
 	case health.Degraded:
-		if v := progress.Written[it.Key]; v != "" && v == it.Live.ResourceVersion && !g.ByLetter {
-			// What is known of the object is from before the write.
-			return health.Health{Status: health.Progressing, Message: "was Degraded before this sync changed it: " + h.Message}
-		}
 		return h
 	case health.Healthy, health.Suspended, health.Progressing, health.Missing, health.Unknown:
 	}
@@ -55,6 +49,43 @@ func (g Gate) judge(it Item, progress Progress) health.Health {
 		h.Message = fmt.Sprintf("health %s: %s", h.Status, h.Message)
 	}
 	return h
+}
+
+// own is our word on an object where Argo CD's letter is another, if it is.
+func own(it Item, progress Progress) (health.Health, bool) {
+	h := it.Live.Health
+	written := progress.Written[it.Key]
+	switch {
+	case it.Live.Quiet:
+		// Who does not count for the application does not hold it back.
+		return health.Health{Status: health.Healthy}, true
+	case it.Live.Child != nil:
+		return child(*it.Live.Child, h), true
+	case h.Status == health.Degraded && written != "" && written == it.Live.ResourceVersion && it.Key.GroupKind() != jobKind:
+		// What is known of the object is from before the write. A Job that failed
+		// stays failed.
+		return health.Health{Status: health.Progressing, Message: "was Degraded before this sync changed it: " + h.Message}, true
+	case h.Status == health.Healthy || h.Status == "" && h.Message == "":
+		return members(it.Members)
+	}
+	return health.Health{}, false
+}
+
+var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
+
+// members says what of a generated application holds the wave back, if
+// anything: a set has come to where it points when all that it made has.
+func members(of []object.Fact) (health.Health, bool) {
+	var waits []string
+	for _, f := range of {
+		if f.Child == nil {
+			continue
+		}
+		if v := child(*f.Child, f.Health); v.Status != health.Healthy {
+			waits = append(waits, fmt.Sprintf("%s: %s", f.Key, v.Message))
+		}
+	}
+	return health.Health{Status: health.Progressing, Message: list(waits)}, len(waits) > 0
 }
 
 // child judges an application among the objects: it passes when it was

@@ -206,6 +206,8 @@ type Item struct {
 	// Aside says that the object is made on the way and is not part of the
 	// application: it has no place in its status.
 	Aside bool
+	// Members are the applications that an ApplicationSet generated.
+	Members []object.Fact
 	// Handling is how the object is written.
 	Handling Handling
 	// Served says that the cluster serves the object's kind, and Expected that
