@@ -50,6 +50,7 @@ type Cluster struct {
 	discovery discovery.DiscoveryInterface
 	dynamic   dynamic.Interface
 	pods      corev1.PodsGetter
+	shapes    schemas
 	index     *index
 	names     *names
 	tracker   object.Tracker

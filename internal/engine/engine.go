@@ -77,6 +77,9 @@ type Runner interface {
 	// Tail is the end of what the pods of an object wrote; empty if it cannot
 	// be had.
 	Tail(ctx context.Context, f object.Fact) string
+	// Fits asks whether a manifest has the shape of its kind, by what the server
+	// publishes of it.
+	Fits(ctx context.Context, body *unstructured.Unstructured) error
 	// Creatable asks whether the server would take the manifest for a new
 	// object.
 	Creatable(ctx context.Context, body *unstructured.Unstructured) error

@@ -23,6 +23,9 @@ import (
 // recorded together.
 func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.OperationState) (Result, error) {
 	progress := e.progress(o, state)
+	if len(progress.Done) == 0 {
+		e.measure(ctx, o)
+	}
 	recorded := e.Now()
 	for {
 		step := next(o, state, progress)
@@ -62,6 +65,21 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 		}
 		if pause := e.pause(o, step, state); pause > 0 {
 			return Result{After: pause}, nil
+		}
+	}
+}
+
+// measure holds new objects against the shapes of their kinds before the first
+// write: a mistake in the last wave must not be found when the first is
+// applied. Objects that stand were asked about by the comparison.
+func (e *Engine) measure(ctx context.Context, o *observation) {
+	for i := range o.plan.Items {
+		it := &o.plan.Items[i]
+		if it.Live != nil || !it.Served || it.Handling.Unchecked || it.Action != plan.Create && it.Action != plan.RunHook {
+			continue
+		}
+		if err := o.cluster.Fits(ctx, it.Desired.Body); err != nil {
+			it.Misfit = err.Error()
 		}
 	}
 }

@@ -245,6 +245,8 @@ func (c *target) Children(string) []*object.Fact { return nil }
 
 func (c *target) Tail(context.Context, object.Fact) string { return "" }
 
+func (c *target) Fits(context.Context, *unstructured.Unstructured) error { return nil }
+
 func (c *target) Creatable(context.Context, *unstructured.Unstructured) error { return nil }
 
 func (c *target) View() plan.View {

@@ -269,14 +269,20 @@ func invalid(p Plan, items []Item, progress Progress) (Step, bool) {
 	var reasons []string
 	note := Step{Do: DoNote}
 	for _, it := range items {
+		why := it.Misfit
 		switch {
 		case it.Action == Deny:
 			reasons = append(reasons, it.Reason)
+			continue
 		case it.Missing() && !it.Handling.Late && !it.Expected:
-			reasons = append(reasons, fmt.Sprintf("%s: %s", it.Key, NotServed))
-			if _, done := progress.Done[it.Task()]; !done {
-				note.Items, note.Notes = append(note.Items, it), append(note.Notes, Outcome{Code: CodeFailed, Message: NotServed})
-			}
+			why = NotServed
+		}
+		if why == "" {
+			continue
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %s", it.Key, why))
+		if _, done := progress.Done[it.Task()]; !done {
+			note.Items, note.Notes = append(note.Items, it), append(note.Notes, Outcome{Code: CodeFailed, Message: why})
 		}
 	}
 	if len(note.Items) > 0 {

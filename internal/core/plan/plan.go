@@ -215,6 +215,8 @@ type Item struct {
 	Served, Expected bool
 	// Late says that the object is pruned after everything else.
 	Late bool
+	// Misfit says how the manifest does not fit the shape of its kind.
+	Misfit string
 	// Confirm says that a person has to approve the object's deletion.
 	Confirm bool
 	// Hook says that the object runs at its phase. Run names the run that makes
