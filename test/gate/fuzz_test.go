@@ -181,8 +181,8 @@ func (s *subject) judge(ctx context.Context, live *unstructured.Unstructured) (i
 	set, _ := core.NewSet([]core.Object{core.NewObject(s.desired)})
 	in := plan.Input{
 		App: plan.App{Instance: "app"}, Desired: set, Verdicts: s.verdicts,
-		Project: policy.Project{NamespaceWhitelistNil: true},
-		Live:    []core.Fact{core.FactOf(live, v1alpha1.FieldManagerApply)},
+		Project: policy.Project{NamespaceWhitelistNil: true}, Mark: plan.Mark{Destination: s.namespace},
+		Live: []core.Fact{core.FactOf(live, v1alpha1.FieldManagerApply)},
 	}
 	answers := map[core.Key]plan.Answer{}
 	for _, q := range plan.Ask(in) {
@@ -200,6 +200,9 @@ func (s *subject) judge(ctx context.Context, live *unstructured.Unstructured) (i
 	}
 	p := plan.Compute(in, answers)
 	it = p.Items[0]
+	if it.Action == plan.Deny {
+		s.Fatal(it.Reason)
+	}
 	s.verdicts = map[core.Key]diff.Verdict{it.Key: it.Verdict}
 	return it, asked
 }
