@@ -134,6 +134,9 @@ func (p *Plane) controllerManagerArgs() []string {
 		// One instance, so no lease: it starts a second sooner and survives a stopped API server.
 		"--leader-elect=false",
 		"--use-service-account-credentials=true",
+		// kwok's first heartbeats may come later than the usual 50 s on a busy machine, and then every pod is not ready
+		// for a minute.
+		"--node-monitor-grace-period=30m",
 		"--service-account-private-key-file=" + p.pki.file("sa.key"),
 		"--root-ca-file=" + p.pki.file("ca.crt"),
 		"--cluster-signing-cert-file=" + p.pki.file("ca.crt"),

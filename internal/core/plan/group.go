@@ -11,7 +11,7 @@ type group struct {
 	items    []Item
 	all      []Item
 	progress Progress
-	// last says that nothing comes after it.
+	// last says that nothing comes after it that has not begun.
 	last bool
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,7 +143,10 @@ func Next(p Plan, progress Progress) Step {
 	rest := ordinary
 	for len(rest) > 0 {
 		n := waveEnd(rest)
-		g := group{items: rest[:n], all: ordinary, progress: progress, last: n == len(rest)}
+		// A wave that was passed once is passed: what becomes of it later is told
+		// by the application's health.
+		passed := slices.ContainsFunc(rest[n:], func(it Item) bool { _, done := progress.Done[it.Task()]; return done })
+		g := group{items: rest[:n], all: ordinary, progress: progress, last: n == len(rest) || passed}
 		s, ok := g.next()
 		if ok && s.Do == DoFail {
 			return failing(s, ordinary, onFail, progress)
