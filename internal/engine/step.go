@@ -75,7 +75,9 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 func (e *Engine) measure(ctx context.Context, o *observation) {
 	for i := range o.plan.Items {
 		it := &o.plan.Items[i]
-		if it.Live != nil || !it.Served || it.Handling.Unchecked || it.Action != plan.Create && it.Action != plan.RunHook {
+		// What is replaced is not applied, and may have what an apply refuses.
+		if it.Live != nil || !it.Served || it.Handling.Unchecked || it.Handling.Replace ||
+			it.Action != plan.Create && it.Action != plan.RunHook {
 			continue
 		}
 		if err := o.cluster.Fits(ctx, it.Desired.Body); err != nil {
