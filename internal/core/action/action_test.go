@@ -1,67 +1,29 @@
 package action_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/towline-cd/towline/internal/core/action"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/test/story"
 )
-
-var update = flag.Bool("update", false, "write what the actions do into testdata")
 
 // Each file is a story: given an object, when actions are run one by one on it as it was (a line each: the name and
 // its parameters), then these are the steps.
 func TestStories(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no stories: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			story, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			part := map[string]string{}
-			for _, f := range story.Files {
-				part[f.Name] = string(f.Data)
-			}
-			got := tell(t, part)
-			if *update {
-				rewrite(t, file, story, got)
-			} else if d := cmp.Diff(part["then"], got); d != "" {
-				t.Errorf("the steps differ (-want +got):\n%s", d)
-			}
-		})
-	}
+	story.Play(t, "testdata/*.txtar", tell)
 }
 
-func rewrite(t *testing.T, file string, story *txtar.Archive, then string) {
+func tell(t *testing.T, part map[string][]byte) string {
 	t.Helper()
-	for i := range story.Files {
-		if story.Files[i].Name == "then" {
-			story.Files[i].Data = []byte(then)
-		}
-	}
-	if err := os.WriteFile(file, txtar.Format(story), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func tell(t *testing.T, part map[string]string) string {
-	t.Helper()
-	objects, err := manifest.Parse("given/object", []byte(part["given/object"]))
+	objects, err := manifest.Parse("given/object", part["given/object"])
 	if err != nil || len(objects) != 1 {
 		t.Fatalf("the object: %v", err)
 	}
@@ -76,7 +38,7 @@ func tell(t *testing.T, part map[string]string) string {
 		}
 	}
 	b.WriteString("\n")
-	for line := range strings.Lines(part["when"]) {
+	for line := range strings.Lines(string(part["when"])) {
 		words := strings.Fields(line)
 		params := map[string]string{}
 		for _, w := range words[1:] {

@@ -3,72 +3,35 @@ package diff_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/test/story"
 )
-
-var update = flag.Bool("update", false, "rewrite the 'then' sections of the data files")
 
 // TestCompare runs the data files: given a live object and the server's answer
 // to a dry-run (given/predicted), then these are the fields that differ. Values
 // are JSON, so that text and numbers can be told apart; a field that is not
 // there is "nothing".
 func TestCompare(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no data files", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			section := map[string][]byte{}
-			for _, f := range ar.Files {
-				section[f.Name] = f.Data
-			}
-			live, predicted := parse(t, section["given/live"]), parse(t, section["given/predicted"])
-			liveBefore, predictedBefore := live.DeepCopy(), predicted.DeepCopy()
-			got := show(t, diff.Compare(live, predicted))
-			if d := cmp.Diff(liveBefore, live) + cmp.Diff(predictedBefore, predicted); d != "" {
-				t.Errorf("comparing changed its input:\n%s", d)
-			}
-			if *update {
-				rewrite(t, file, ar, got)
-				return
-			}
-			if d := cmp.Diff(string(section["then"]), got); d != "" {
-				t.Errorf("the changes differ (-want +got):\n%s", d)
-			}
-		})
-	}
-}
-
-func rewrite(t *testing.T, file string, ar *txtar.Archive, then string) {
-	t.Helper()
-	for i, f := range ar.Files {
-		if f.Name == "then" {
-			ar.Files[i].Data = []byte(then)
+	story.Play(t, "testdata/*.txtar", func(t *testing.T, part map[string][]byte) string {
+		live, predicted := parse(t, part["given/live"]), parse(t, part["given/predicted"])
+		liveBefore, predictedBefore := live.DeepCopy(), predicted.DeepCopy()
+		got := show(t, diff.Compare(live, predicted))
+		if d := cmp.Diff(liveBefore, live) + cmp.Diff(predictedBefore, predicted); d != "" {
+			t.Errorf("comparing changed its input:\n%s", d)
 		}
-	}
-	if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-		t.Fatal(err)
-	}
+		return got
+	})
 }
 
 func parse(t *testing.T, data []byte) *unstructured.Unstructured {

@@ -1,62 +1,24 @@
 package plan_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
+	"github.com/towline-cd/towline/test/story"
 )
-
-var update = flag.Bool("update", false, "rewrite the 'then' sections of the data files")
 
 // TestPlan runs the data files: given Git and live objects, when a sync is
 // made, then this is the plan, these are the findings and the steps.
-func TestPlan(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no data files", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			section := map[string][]byte{}
-			for _, f := range ar.Files {
-				section[f.Name] = f.Data
-			}
-			got := scenario(t, section)
-			if *update {
-				for i, f := range ar.Files {
-					if f.Name == "then" {
-						ar.Files[i].Data = []byte(got)
-					}
-				}
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if d := cmp.Diff(string(section["then"]), got); d != "" {
-				t.Errorf("the plan differs (-want +got):\n%s", d)
-			}
-		})
-	}
-}
+func TestPlan(t *testing.T) { story.Play(t, "testdata/*.txtar", scenario) }
 
 // scenario plays a data file: each line of "when" is a condition or an event,
 // and what follows from it is told.

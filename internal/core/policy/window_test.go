@@ -2,24 +2,18 @@ package policy_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/policy"
+	"github.com/towline-cd/towline/test/story"
 )
-
-var update = flag.Bool("update", false, "write the answers into testdata")
 
 // shop is the application that the stories are about, unless they say otherwise.
 var shop = policy.WindowSubject{App: "shop", Namespace: "retail", Server: "https://prod.example.com", ClusterName: "prod"}
@@ -27,40 +21,21 @@ var shop = policy.WindowSubject{App: "shop", Namespace: "retail", Server: "https
 // Each file is a story: given the windows of a project, when a sync is asked for ("TIME auto" or "TIME manual", with
 // "since TIME" if it runs already, and "app=NAME" and the like for another application), then this is the answer.
 func TestWindows(t *testing.T) {
-	files, err := filepath.Glob("testdata/windows/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no stories: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			story, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			project := &v1alpha1.AppProject{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
-			if err := yaml.UnmarshalStrict(story.Files[0].Data, &project.Spec.SyncWindows); err != nil {
-				t.Fatal(err)
-			}
-			windows := policy.WindowsOf(project)
-			var got strings.Builder
-			for line := range strings.Lines(string(story.Files[1].Data)) {
-				answer(t, &got, windows, strings.TrimSpace(line))
-			}
-			for _, fault := range policy.WindowFaults(windows) {
-				fmt.Fprintf(&got, "fault: %s\n", fault)
-			}
-			if *update {
-				story.Files = append(story.Files[:2], txtar.File{Name: "then", Data: []byte(got.String())})
-				if err := os.WriteFile(file, txtar.Format(story), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if d := cmp.Diff(string(story.Files[2].Data), got.String()); d != "" {
-				t.Errorf("the answers (-want +got):\n%s", d)
-			}
-		})
-	}
+	story.Play(t, "testdata/windows/*.txtar", func(t *testing.T, part map[string][]byte) string {
+		project := &v1alpha1.AppProject{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+		if err := yaml.UnmarshalStrict(part["given"], &project.Spec.SyncWindows); err != nil {
+			t.Fatal(err)
+		}
+		windows := policy.WindowsOf(project)
+		var got strings.Builder
+		for line := range strings.Lines(string(part["when"])) {
+			answer(t, &got, windows, strings.TrimSpace(line))
+		}
+		for _, fault := range policy.WindowFaults(windows) {
+			fmt.Fprintf(&got, "fault: %s\n", fault)
+		}
+		return got.String()
+	})
 }
 
 func answer(t *testing.T, out *strings.Builder, windows []policy.Window, line string) {

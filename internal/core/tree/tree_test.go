@@ -1,59 +1,31 @@
 package tree_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/tree"
+	"github.com/towline-cd/towline/test/story"
 )
-
-var update = flag.Bool("update", false, "rewrite the 'then' sections of the data files")
 
 // TestBuild runs the data files: given live objects, then this is the tree of
 // the application "shop". An object without a uid has "uid-" and its name.
 func TestBuild(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no data files", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			section := map[string]*txtar.File{}
-			for i, f := range ar.Files {
-				section[f.Name] = &ar.Files[i]
-			}
-			w := read(t, section["given"].Data)
-			got := draw(tree.Build("shop", w))
-			slices.Reverse(w)
-			if d := cmp.Diff(got, draw(tree.Build("shop", w))); d != "" {
-				t.Errorf("the order of the facts shows in the tree (-once +again):\n%s", d)
-			}
-			if *update {
-				section["then"].Data = []byte(got)
-				if err := os.WriteFile(file, txtar.Format(ar), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if d := cmp.Diff(string(section["then"].Data), got); d != "" {
-				t.Errorf("the tree differs (-want +got):\n%s", d)
-			}
-		})
-	}
+	story.Play(t, "testdata/*.txtar", func(t *testing.T, part map[string][]byte) string {
+		w := read(t, part["given"])
+		got := draw(tree.Build("shop", w))
+		slices.Reverse(w)
+		if d := cmp.Diff(got, draw(tree.Build("shop", w))); d != "" {
+			t.Errorf("the order of the facts shows in the tree (-once +again):\n%s", d)
+		}
+		return got
+	})
 }
 
 // world is a cluster in memory.
