@@ -35,7 +35,9 @@
 //   - core/object: the identity of an object, ordered sets of them, tracking, digests and the redaction of secrets.
 //   - core/finding: what a user should know about their own manifests, as data and not as an error.
 //   - core/fault: the classes of errors: try again, wait for something, or give up until a person acts.
-//   - core/manifest: YAML and JSON text turned into objects.
+//   - core/manifest: what a renderer is asked and answers; YAML and JSON text turned into objects.
+//   - core/reads: what a render read, and which applications a push concerns.
+//   - core/repository: what is known of a place that content comes from, secrets among it.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.
 //   - core/field: what managedFields say: which fields a manager owns, where they are, and who else owns them.

@@ -15,14 +15,11 @@ import (
 // be. What cannot be rendered whole is not rendered: a part of it would be
 // synced as if it were all.
 func local(ctx context.Context, dir string, app *v1alpha1.Application) ([]string, error) {
-	req := manifest.Request{Path: "."}
-	if sources := app.Sources(); len(sources) == 1 && sources[0].Directory != nil {
-		d := sources[0].Directory
-		req.Explicit = true
-		req.Recurse, req.Include, req.Exclude = d.Recurse, d.Include, d.Exclude
-		req.DisableExtensionFilter = d.DisableExtensionFilter
+	req := manifest.Request{Source: v1alpha1.ApplicationSource{Path: "."}}
+	if sources := app.Sources(); len(sources) == 1 {
+		req.Source.Directory = sources[0].Directory
 	}
-	result, err := render.Directory{}.Render(ctx, os.DirFS(dir), req)
+	result, err := render.Directory{}.Render(ctx, manifest.Trees{"": os.DirFS(dir)}, req)
 	if err != nil {
 		return nil, fmt.Errorf("rendering the local folder %q: %w", dir, err)
 	}

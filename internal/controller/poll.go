@@ -12,11 +12,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 // Resolver names the commit that a revision of a repository stands for.
 type Resolver interface {
-	Resolve(ctx context.Context, repoURL, revision string, maxAge time.Duration) (commit string, seen time.Time, err error)
+	Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (commit string, seen time.Time, err error)
 }
 
 // poller looks at each repository in turn, once for all the applications that
@@ -145,7 +146,7 @@ func (p *poller) poll(ctx context.Context, repo string) {
 	}
 	maxAge := time.Duration(0)
 	for _, revision := range revisions {
-		commit, _, err := p.resolver.Resolve(ctx, repo, revision, maxAge)
+		commit, _, err := p.resolver.Resolve(ctx, manifest.Origin{RepoURL: repo, Revision: revision}, maxAge)
 		if err != nil {
 			// The applications say it too, when they are next looked at; what
 			// they have stands meanwhile.

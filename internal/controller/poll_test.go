@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 // repository answers Resolve from a map and counts the questions.
@@ -27,14 +28,14 @@ type repository struct {
 	jitter  time.Duration
 }
 
-func (r *repository) Resolve(_ context.Context, repoURL, revision string, maxAge time.Duration) (string, time.Time, error) {
+func (r *repository) Resolve(_ context.Context, of manifest.Origin, maxAge time.Duration) (string, time.Time, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked = append(r.asked, fmt.Sprintf("%s@%s %v", repoURL, revision, maxAge))
+	r.asked = append(r.asked, fmt.Sprintf("%s@%s %v", of.RepoURL, of.Revision, maxAge))
 	if r.err != nil {
 		return "", time.Time{}, r.err
 	}
-	return r.commits[repoURL+"@"+revision], time.Now(), nil
+	return r.commits[of.RepoURL+"@"+of.Revision], time.Now(), nil
 }
 
 func (r *repository) set(change func()) {

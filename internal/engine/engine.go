@@ -35,15 +35,16 @@ type Hub interface {
 }
 
 // Sources fetches. An answer of Resolve that is not older than maxAge may be
-// an earlier one; Tree is the immutable content of a commit.
+// an earlier one; Tree is the immutable content of a commit, a chart or an
+// artifact, by the revision that Resolve named.
 type Sources interface {
-	Resolve(ctx context.Context, repoURL, revision string, maxAge time.Duration) (commit string, seen time.Time, err error)
-	Tree(ctx context.Context, repoURL, commit string) (fs.FS, error)
+	Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (revision string, seen time.Time, err error)
+	Tree(ctx context.Context, of manifest.Origin, revision string) (fs.FS, error)
 }
 
 // Renderer turns content into manifests. An error is never a smaller result.
 type Renderer interface {
-	Render(ctx context.Context, tree fs.FS, req manifest.Request) (manifest.Result, error)
+	Render(ctx context.Context, trees manifest.Trees, req manifest.Request) (manifest.Result, error)
 }
 
 // Live is what is known of a cluster without asking it.

@@ -146,14 +146,14 @@ func (e *Engine) destination(o *observation) error {
 // resolve finds the commit. While a repository is out of reach the revision
 // that was compared last stands in: its drift can still be seen and healed.
 func (e *Engine) resolve(ctx context.Context, o *observation, l look) error {
-	revision, maxAge := o.source.TargetRevision, e.Settings().MaxAge
+	origin, maxAge := originOf(o.app, o.source), e.Settings().MaxAge
 	if l.revision != "" {
-		revision = l.revision
+		origin.Revision = l.revision
 	}
 	if l.asked || l.hard {
 		maxAge = 0
 	}
-	commit, _, err := e.Sources.Resolve(ctx, o.source.RepoURL, revision, maxAge)
+	commit, _, err := e.Sources.Resolve(ctx, origin, maxAge)
 	if err == nil {
 		o.revision = commit
 		return nil
@@ -310,7 +310,7 @@ func (e *Engine) render(ctx context.Context, o *observation, l look) (manifest.R
 	if r, ok := e.renders.get(commit); ok && !l.hard {
 		return r, nil
 	}
-	tree, err := e.Sources.Tree(ctx, o.source.RepoURL, o.revision)
+	tree, err := e.Sources.Tree(ctx, originOf(o.app, o.source), o.revision)
 	if err != nil {
 		return manifest.Result{}, err
 	}
@@ -318,14 +318,14 @@ func (e *Engine) render(ctx context.Context, o *observation, l look) (manifest.R
 		defer func() { _ = c.Close() }()
 	}
 	key := commit
-	if d, ok := digest(tree, req.Path); ok {
+	if d, ok := digest(tree, req.Source.Path); ok {
 		key = renderKey(d, req)
 	}
 	if r, ok := e.renders.get(key); ok && !l.hard {
 		e.renders.name(commit, key)
 		return r, nil
 	}
-	result, err := e.Renderer.Render(ctx, tree, req)
+	result, err := e.Renderer.Render(ctx, manifest.Trees{"": tree}, req)
 	if err != nil {
 		return manifest.Result{}, fmt.Errorf("rendering %q of %s at %s: %w", o.source.Path, o.source.RepoURL, short(o.revision), err)
 	}
@@ -335,13 +335,14 @@ func (e *Engine) render(ctx context.Context, o *observation, l look) (manifest.R
 }
 
 func request(s v1alpha1.ApplicationSource) manifest.Request {
-	req := manifest.Request{Path: s.Path}
-	if d := s.Directory; d != nil {
-		req.Explicit = true
-		req.Recurse, req.Include, req.Exclude = d.Recurse, d.Include, d.Exclude
-		req.DisableExtensionFilter = d.DisableExtensionFilter
+	return manifest.Request{Source: s}
+}
+
+// originOf says where the content of a source comes from.
+func originOf(app *v1alpha1.Application, s v1alpha1.ApplicationSource) manifest.Origin {
+	return manifest.Origin{
+		RepoURL: s.RepoURL, Chart: s.Chart, Revision: s.TargetRevision, TagPrefix: s.TagPrefix, Project: app.ProjectName(),
 	}
-	return req
 }
 
 // digest names the content of a path, where the tree can: then a commit
@@ -359,7 +360,7 @@ func digest(tree fs.FS, path string) (string, bool) {
 
 // renderKey names what a render depends on.
 func renderKey(content string, req manifest.Request) string {
-	return fmt.Sprintf("%s %+v", content, req)
+	return fmt.Sprintf("%s %s %+v", content, req.Source.Path, req.Source.Directory)
 }
 
 func cleanPath(p string) string {

@@ -68,7 +68,7 @@ func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.
 		return 0
 	}
 	s := e.Settings()
-	commit, _, err := e.Sources.Resolve(ctx, sources[0].RepoURL, sources[0].TargetRevision, s.MaxAge)
+	commit, _, err := e.Sources.Resolve(ctx, originOf(app, sources[0]), s.MaxAge)
 	if err != nil || commit != st.Sync.Revision {
 		return 0
 	}

@@ -58,7 +58,7 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (ma
 		return 0, false
 	}
 	s := e.Settings()
-	commit, _, err := e.Sources.Resolve(ctx, sources[0].RepoURL, sources[0].TargetRevision, s.MaxAge)
+	commit, _, err := e.Sources.Resolve(ctx, originOf(app, sources[0]), s.MaxAge)
 	if err != nil {
 		return 0, false
 	}

@@ -21,7 +21,7 @@ func (e *Engine) supersede(
 	if len(sources) != 1 {
 		return Result{}, false, nil
 	}
-	commit, _, err := e.Sources.Resolve(ctx, sources[0].RepoURL, sources[0].TargetRevision, e.Settings().MaxAge)
+	commit, _, err := e.Sources.Resolve(ctx, originOf(app, sources[0]), e.Settings().MaxAge)
 	if err != nil {
 		// What cannot be looked at is not newer.
 		return Result{}, false, nil

@@ -134,7 +134,7 @@ func (e *Engine) freshen(ctx context.Context, app *v1alpha1.Application) {
 		return
 	}
 	for _, s := range app.Sources() {
-		_, _, _ = e.Sources.Resolve(ctx, s.RepoURL, s.TargetRevision, 0)
+		_, _, _ = e.Sources.Resolve(ctx, originOf(app, s), 0)
 	}
 }
 

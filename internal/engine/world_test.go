@@ -190,7 +190,8 @@ func (h *hub) PatchApplication(_ context.Context, _ string, patch []byte) (*v1al
 	return w.app.DeepCopy(), w.took()
 }
 
-func (s *sources) Resolve(_ context.Context, _, revision string, _ time.Duration) (string, time.Time, error) {
+func (s *sources) Resolve(_ context.Context, of manifest.Origin, _ time.Duration) (string, time.Time, error) {
+	revision := of.Revision
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := (*world)(s).read("resolve"); err != nil {
@@ -202,7 +203,7 @@ func (s *sources) Resolve(_ context.Context, _, revision string, _ time.Duration
 	return s.head, time.Time{}, nil
 }
 
-func (s *sources) Tree(_ context.Context, _, commit string) (fs.FS, error) {
+func (s *sources) Tree(_ context.Context, _ manifest.Origin, commit string) (fs.FS, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := (*world)(s).read("tree"); err != nil {
@@ -211,14 +212,14 @@ func (s *sources) Tree(_ context.Context, _, commit string) (fs.FS, error) {
 	return fstest.MapFS{"all.yaml": {Data: []byte(s.commits[commit])}}, nil
 }
 
-func (r *renderer) Render(_ context.Context, tree fs.FS, _ manifest.Request) (manifest.Result, error) {
+func (r *renderer) Render(_ context.Context, trees manifest.Trees, _ manifest.Request) (manifest.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := (*world)(r).read("render"); err != nil {
 		return manifest.Result{}, err
 	}
 	r.renders++
-	data, err := fs.ReadFile(tree, "all.yaml")
+	data, err := fs.ReadFile(trees[""], "all.yaml")
 	if err != nil {
 		return manifest.Result{}, err
 	}

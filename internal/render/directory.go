@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
 )
@@ -28,21 +29,23 @@ const maxMistakes = 5
 
 // Render reads the manifests of the folder that req asks for, in the order of their paths. A folder without manifests
 // gives an empty Result; what that means is not decided here.
-func (d Directory) Render(ctx context.Context, tree fs.FS, req manifest.Request) (manifest.Result, error) {
-	filter, err := manifest.NewFilter(req)
+func (d Directory) Render(ctx context.Context, trees manifest.Trees, req manifest.Request) (manifest.Result, error) {
+	tree, of := trees[""], req.Source.Directory
+	filter, err := manifest.NewFilter(of)
 	if err != nil {
 		return manifest.Result{}, err
 	}
-	root, err := folder(tree, req.Path)
+	root, err := folder(tree, req.Source.Path)
 	if err != nil {
 		return manifest.Result{}, err
 	}
-	if !req.Explicit {
+	if of == nil {
 		if err := otherType(tree, root); err != nil {
 			return manifest.Result{}, err
 		}
 	}
-	run := run{limits: d.withDefaults(), tree: tree, root: root, recurse: req.Recurse, filter: filter}
+	run := run{limits: d.withDefaults(), tree: tree, root: root, recurse: of != nil && of.Recurse, filter: filter}
+	run.result.Type = v1alpha1.SourceTypeDirectory
 	if err := run.folder(ctx, root); err != nil {
 		return manifest.Result{}, err
 	}

@@ -15,9 +15,29 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/render"
 )
+
+// folder is what a case asks for.
+type folder struct {
+	Path              string
+	Explicit, Recurse bool
+	Include, Exclude  string
+
+	DisableExtensionFilter bool
+}
+
+func (f folder) request() manifest.Request {
+	source := v1alpha1.ApplicationSource{Path: f.Path}
+	if d := (v1alpha1.ApplicationSourceDirectory{
+		Recurse: f.Recurse, Include: f.Include, Exclude: f.Exclude, DisableExtensionFilter: f.DisableExtensionFilter,
+	}); f.Explicit || f.Recurse || f.Include != "" || f.Exclude != "" || f.DisableExtensionFilter {
+		source.Directory = &d
+	}
+	return manifest.Request{Source: source}
+}
 
 // TestDirectory reads the files of testdata: "given/…" is the tree (a file whose content is "-> target" is a symbolic
 // link), "when" is the request as JSON, "then" is what comes of it.
@@ -33,7 +53,7 @@ func TestDirectory(t *testing.T) {
 				t.Fatal(err)
 			}
 			tree := fstest.MapFS{}
-			var req manifest.Request
+			var asked folder
 			want := ""
 			for _, file := range parsed.Files {
 				path, isTree := strings.CutPrefix(file.Name, "given/")
@@ -44,14 +64,14 @@ func TestDirectory(t *testing.T) {
 				case isTree:
 					tree[path] = &fstest.MapFile{Data: file.Data}
 				case file.Name == "when":
-					if err := json.Unmarshal(file.Data, &req); err != nil {
+					if err := json.Unmarshal(file.Data, &asked); err != nil {
 						t.Fatal(err)
 					}
 				case file.Name == "then":
 					want = strings.TrimSpace(string(file.Data))
 				}
 			}
-			if diff := cmp.Diff(want, outcome(render.Directory{}.Render(t.Context(), tree, req))); diff != "" {
+			if diff := cmp.Diff(want, outcome(render.Directory{}.Render(t.Context(), manifest.Trees{"": tree}, asked.request()))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -87,7 +107,7 @@ func TestLimits(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := tc.limits.Render(t.Context(), tree, manifest.Request{})
+			_, err := tc.limits.Render(t.Context(), manifest.Trees{"": tree}, manifest.Request{})
 			if got := fault.ReasonOf(err); got != tc.reason || (err != nil && fault.ClassOf(err) != fault.Terminal) {
 				t.Errorf("Render = %v, want the reason %q", err, tc.reason)
 			}
@@ -98,7 +118,7 @@ func TestLimits(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := render.Directory{}.Render(ctx, fstest.MapFS{"a.yaml": {}}, manifest.Request{})
+	_, err := render.Directory{}.Render(ctx, manifest.Trees{"": fstest.MapFS{"a.yaml": {}}}, manifest.Request{})
 	if !errors.Is(err, context.Canceled) || fault.ClassOf(err) != fault.Transient {
 		t.Errorf("Render = %v", err)
 	}
@@ -123,7 +143,8 @@ func (b broken) ReadFile(name string) ([]byte, error) {
 
 func TestUnreadableFileIsNeverAMissingOne(t *testing.T) {
 	object := &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: A\n")}
-	result, err := render.Directory{}.Render(t.Context(), broken{fstest.MapFS{"a.yaml": object, "b.yaml": object}}, manifest.Request{})
+	result, err := render.Directory{}.Render(t.Context(),
+		manifest.Trees{"": broken{fstest.MapFS{"a.yaml": object, "b.yaml": object}}}, manifest.Request{})
 	if fault.ReasonOf(err) != "GitFailed" || len(result.Objects) != 0 {
 		t.Errorf("Render = %v, %v", result, err)
 	}
@@ -161,23 +182,23 @@ func (m modules) Stat(name string) (fs.FileInfo, error) {
 func TestSubmodules(t *testing.T) {
 	tree := modules{fstest.MapFS{"module": {Mode: fs.ModeDir}, "a.yaml": {Data: []byte("apiVersion: v1\nkind: A\n")}}}
 	tests := map[string]struct {
-		req  manifest.Request
+		req  folder
 		want string
 	}{
-		"beside what is read": {manifest.Request{}, "files 1, incomplete false\nA "},
+		"beside what is read": {folder{}, "files 1, incomplete false\nA "},
 		"below what is read": {
-			manifest.Request{Recurse: true},
+			folder{Explicit: true, Recurse: true},
 			"files 1, incomplete true\nA \nskipped module: it is a submodule, and those are not read by this build",
 		},
 		"the path of the app": {
-			manifest.Request{Path: "module"},
+			folder{Path: "module"},
 			"error Terminal SubmoduleUnsupported\napp path \"module\" is a submodule, and those are not read by this build; " +
 				"point the app to the repository of the submodule",
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, outcome(render.Directory{}.Render(t.Context(), tree, tc.req))); diff != "" {
+			if diff := cmp.Diff(tc.want, outcome(render.Directory{}.Render(t.Context(), manifest.Trees{"": tree}, tc.req.request()))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 func TestSnapshotIsAFileSystem(t *testing.T) {
@@ -230,7 +231,7 @@ func TestForgottenSnapshotEndsItsProcess(t *testing.T) {
 	store := newStore(t, nil)
 	commit := repo.commit("main", map[string]string{"a": "1"})
 	ended := func() chan struct{} {
-		content, err := store.Tree(t.Context(), repo.url, commit)
+		content, err := store.Tree(t.Context(), manifest.Origin{RepoURL: repo.url}, commit)
 		if err != nil {
 			t.Fatal(err)
 		}

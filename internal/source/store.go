@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 // Options are what a Store is made of. Only Dir is required.
@@ -149,8 +150,9 @@ func (s *Store) Stats() (lsRemotes, fetches int64) {
 //
 // An empty revision and "HEAD" are the remote's HEAD; a full SHA stands for itself and is not asked about; a name is a
 // full ref, then a branch, then a tag (peeled to its commit), then the beginning of a SHA that is known here.
-func (s *Store) Resolve(ctx context.Context, repoURL, revision string, maxAge time.Duration) (commit string, seen time.Time, err error) {
-	repo, err := s.repository(repoURL)
+func (s *Store) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (commit string, seen time.Time, err error) {
+	revision := of.Revision
+	repo, err := s.repository(of.RepoURL)
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -187,8 +189,8 @@ const freshEnough = 10 * time.Second
 //
 //	Digest(path string) (string, error) // names the content at path
 //	Close() error                       // ends the process that reads it
-func (s *Store) Tree(ctx context.Context, repoURL, commit string) (fs.FS, error) {
-	repo, err := s.repository(repoURL)
+func (s *Store) Tree(ctx context.Context, of manifest.Origin, commit string) (fs.FS, error) {
+	repo, err := s.repository(of.RepoURL)
 	if err != nil {
 		return nil, err
 	}

@@ -15,11 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 func resolve(t *testing.T, store *Store, url, revision string) string {
 	t.Helper()
-	commit, _, err := store.Resolve(t.Context(), url, revision, 0)
+	commit, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: url, Revision: revision}, 0)
 	if err != nil {
 		t.Fatalf("Resolve(%q): %v", revision, err)
 	}
@@ -28,7 +29,7 @@ func resolve(t *testing.T, store *Store, url, revision string) string {
 
 func tree(t *testing.T, store *Store, url, commit string) *snapshot {
 	t.Helper()
-	content, err := store.Tree(t.Context(), url, commit)
+	content, err := store.Tree(t.Context(), manifest.Origin{RepoURL: url}, commit)
 	if err != nil {
 		t.Fatalf("Tree(%s): %v", commit, err)
 	}
@@ -84,18 +85,18 @@ func TestResolve(t *testing.T) {
 		t.Errorf("a full SHA was asked about")
 	}
 
-	_, _, err := store.Resolve(t.Context(), repo.url, "feature/logn", 0)
+	_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "feature/logn"}, 0)
 	wantFault(t, err, fault.Terminal, "RevisionNotFound", repo.url, `"feature/logn"`, `"feature/login"`)
-	_, _, err = store.Resolve(t.Context(), repo.url, "1.0.0", 0)
+	_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "1.0.0"}, 0)
 	wantFault(t, err, fault.Terminal, "RevisionNotFound", `"v1.0.0"`)
-	_, _, err = store.Resolve(t.Context(), repo.url, "deadbeef", 0)
+	_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "deadbeef"}, 0)
 	wantFault(t, err, fault.Terminal, "RevisionNotFound", "full SHA")
 	for _, constraint := range []string{"1.*", "^1.0.0", "~1.2", ">=1.0.0", "1.x", "v1.2.x"} {
-		_, _, err = store.Resolve(t.Context(), repo.url, constraint, 0)
+		_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: constraint}, 0)
 		wantFault(t, err, fault.Terminal, "VersionRangeUnsupported", constraint)
 	}
 	empty := server.repo(t, "empty.git")
-	_, _, err = store.Resolve(t.Context(), empty.url, "", 0)
+	_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: empty.url, Revision: ""}, 0)
 	wantFault(t, err, fault.Terminal, "RevisionNotFound", "empty.git has no HEAD")
 }
 
@@ -127,7 +128,7 @@ func TestResolveUsesAnswerUntilItIsTooOld(t *testing.T) {
 	}
 	for _, step := range steps {
 		now = asked.Add(step.after)
-		got, seen, err := store.Resolve(t.Context(), repo.url, step.revision, step.maxAge)
+		got, seen, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: step.revision}, step.maxAge)
 		asks, _ := store.Stats()
 		if err != nil || got != step.want || !seen.Equal(step.seen) || asks != step.asks {
 			t.Errorf("after %v: Resolve = %s seen %v, %v after %d questions; want %s seen %v after %d",
@@ -138,11 +139,11 @@ func TestResolveUsesAnswerUntilItIsTooOld(t *testing.T) {
 	// A name that came into being since the last answer is found, though that answer is young enough for others.
 	third := repo.commit("newer", map[string]string{"a": "3"})
 	now = now.Add(30 * time.Second)
-	got, _, err := store.Resolve(t.Context(), repo.url, "newer", time.Hour)
+	got, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "newer"}, time.Hour)
 	if err != nil || got != third {
 		t.Errorf("Resolve of a new branch = %s, %v; want %s", got, err, third)
 	}
-	_, _, err = store.Resolve(t.Context(), repo.url, "never", time.Hour)
+	_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "never"}, time.Hour)
 	wantFault(t, err, fault.Terminal, "RevisionNotFound")
 	if asks, _ := store.Stats(); asks != 4 {
 		t.Errorf("%d questions, want 4: a wrong name must not ask every time", asks)
@@ -165,7 +166,7 @@ func TestOneQuestionServesManyCallers(t *testing.T) {
 	var callers sync.WaitGroup
 	ask := func(revision string) {
 		callers.Go(func() {
-			if got, _, err := store.Resolve(t.Context(), repo.url, revision, time.Minute); err != nil || got != commit {
+			if got, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: revision}, time.Minute); err != nil || got != commit {
 				t.Errorf("Resolve(%q) = %s, %v", revision, got, err)
 			}
 		})
@@ -227,14 +228,14 @@ func TestOneFetchServesManyCallers(t *testing.T) {
 	leaves, cancel := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := store.Tree(leaves, repo.url, commit)
+		_, err := store.Tree(leaves, manifest.Origin{RepoURL: repo.url}, commit)
 		left <- err
 	}()
 	<-server.held
 	var callers sync.WaitGroup
 	for range 20 {
 		callers.Go(func() {
-			content, err := store.Tree(t.Context(), strings.TrimSuffix(repo.url, ".git")+".git/", commit)
+			content, err := store.Tree(t.Context(), manifest.Origin{RepoURL: strings.TrimSuffix(repo.url, ".git")+".git/"}, commit)
 			if err != nil {
 				t.Errorf("Tree: %v", err)
 				return
@@ -266,9 +267,9 @@ func TestReadingNeedsNoRemote(t *testing.T) {
 	tree(t, store, repo.url, commit)
 	server.Close()
 
-	_, _, err := store.Resolve(t.Context(), repo.url, "main", 0)
+	_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "main"}, 0)
 	wantFault(t, err, fault.Transient, "GitFailed", repo.url)
-	_, err = store.Tree(t.Context(), repo.url, later)
+	_, err = store.Tree(t.Context(), manifest.Origin{RepoURL: repo.url}, later)
 	wantFault(t, err, fault.Transient, "GitFailed", repo.url, later)
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
@@ -305,7 +306,7 @@ func TestServerThatOnlyGivesOutWhatItAdvertises(t *testing.T) {
 			t.Errorf("at %s ReadFile = %q, %v; want %q", commit, data, err, want)
 		}
 	}
-	_, err := store.Tree(t.Context(), repo.url, strings.Repeat("ab", 20))
+	_, err := store.Tree(t.Context(), manifest.Origin{RepoURL: repo.url}, strings.Repeat("ab", 20))
 	wantFault(t, err, fault.Terminal, "CommitNotFound", "abab")
 }
 
@@ -315,20 +316,20 @@ func TestFaultsOfTheRemote(t *testing.T) {
 	commit := repo.commit("main", map[string]string{"a": "1"})
 	store := newStore(t, nil)
 
-	_, _, err := store.Resolve(t.Context(), server.URL+"/none.git", "main", 0)
+	_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: server.URL+"/none.git", Revision: "main"}, 0)
 	wantFault(t, err, fault.Terminal, "RepositoryNotFound", "none.git")
-	_, err = store.Tree(t.Context(), repo.url, strings.Repeat("ab", 20))
+	_, err = store.Tree(t.Context(), manifest.Origin{RepoURL: repo.url}, strings.Repeat("ab", 20))
 	wantFault(t, err, fault.Terminal, "CommitNotFound", repo.url)
-	_, err = store.Tree(t.Context(), repo.url, "main")
+	_, err = store.Tree(t.Context(), manifest.Origin{RepoURL: repo.url}, "main")
 	wantFault(t, err, fault.Terminal, "RevisionRefused", `"main"`)
 
 	for _, status := range []int{http.StatusBadGateway, http.StatusTooManyRequests} {
 		server.set(func(s *gitServer) { s.status = status })
-		_, _, err = store.Resolve(t.Context(), repo.url, "main", 0)
+		_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "main"}, 0)
 		wantFault(t, err, fault.Transient, "GitFailed")
 	}
 	server.set(func(s *gitServer) { s.status, s.login = 0, "Basic Ym90OnMzY3JldA==" })
-	_, _, err = store.Resolve(t.Context(), repo.url, "main", 0)
+	_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "main"}, 0)
 	wantFault(t, err, fault.Terminal, "AuthenticationFailed")
 
 	withLogin := strings.Replace(repo.url, "://", "://bot:s3cret@", 1)
@@ -336,11 +337,11 @@ func TestFaultsOfTheRemote(t *testing.T) {
 		t.Errorf("Resolve with a login = %s, want %s", got, commit)
 	}
 	tree(t, store, withLogin, commit)
-	_, err = store.Tree(t.Context(), repo.url, commit)
+	_, err = store.Tree(t.Context(), manifest.Origin{RepoURL: repo.url}, commit)
 	wantFault(t, err, fault.Terminal, "AuthenticationFailed") // what one login fetched is not there for others
 
 	wrong := strings.Replace(repo.url, "://", "://bot:wr0ng@", 1)
-	_, _, err = store.Resolve(t.Context(), wrong, "main", 0)
+	_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: wrong, Revision: "main"}, 0)
 	wantFault(t, err, fault.Terminal, "AuthenticationFailed")
 	if strings.Contains(err.Error(), "wr0ng") {
 		t.Errorf("the message %q shows the password", err)
@@ -365,7 +366,7 @@ func TestHungRemoteTimesOut(t *testing.T) {
 	t.Cleanup(func() { close(hold) })
 	store := newStore(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
 
-	_, _, err := store.Resolve(t.Context(), repo.url, "main", 0)
+	_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "main"}, 0)
 	wantFault(t, err, fault.Transient, "Timeout", repo.url)
 }
 
@@ -378,18 +379,18 @@ func TestRefusedAddressesAndRevisions(t *testing.T) {
 		"ssh://-x@example.com/y", "oci://example.com/x", "http://", "host:-x", "a\nb", "fd::17", "https://bot:s3cret@ex ample.com/",
 		"https://bot:s3cret@example.com:port/x",
 	} {
-		_, _, err := store.Resolve(t.Context(), url, "main", 0)
+		_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: url, Revision: "main"}, 0)
 		wantFault(t, err, fault.Terminal, "RepositoryRefused")
 		if err != nil && strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("the message %q shows the password", err)
 		}
-		_, err = store.Tree(t.Context(), url, strings.Repeat("ab", 20))
+		_, err = store.Tree(t.Context(), manifest.Origin{RepoURL: url}, strings.Repeat("ab", 20))
 		wantFault(t, err, fault.Terminal, "RepositoryRefused")
 	}
 	for _, revision := range []string{"--upload-pack=touch" + proof, "-x", "a..b", "a b", "main@{1}", ":path", "a:b", "a\x00b", "a\\b"} {
-		_, _, err := store.Resolve(t.Context(), "https://example.com/x", revision, 0)
+		_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: "https://example.com/x", Revision: revision}, 0)
 		wantFault(t, err, fault.Terminal, "RevisionRefused")
-		_, err = store.Tree(t.Context(), "https://example.com/x", revision)
+		_, err = store.Tree(t.Context(), manifest.Origin{RepoURL: "https://example.com/x"}, revision)
 		wantFault(t, err, fault.Terminal, "RevisionRefused")
 	}
 	if _, err := os.Stat(proof); !errors.Is(err, fs.ErrNotExist) {

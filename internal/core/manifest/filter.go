@@ -5,6 +5,7 @@ import (
 
 	"github.com/gobwas/glob"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 )
 
@@ -14,23 +15,26 @@ const (
 	maxAlternatives = 4096
 )
 
-// Filter decides which files of a folder a Request takes.
+// Filter decides which files of a folder are taken.
 type Filter struct {
 	include, exclude patterns
 	everyExtension   bool
 }
 
-// NewFilter compiles the patterns of req. As in Argo CD, '*' also matches '/', so "*.yaml" takes files at every depth.
-func NewFilter(req Request) (Filter, error) {
-	include, err := compile("include", req.Include)
+// NewFilter compiles the patterns of a directory; nil has none. As in Argo CD, '*' also matches '/', so "*.yaml" takes files at every depth.
+func NewFilter(of *v1alpha1.ApplicationSourceDirectory) (Filter, error) {
+	if of == nil {
+		of = &v1alpha1.ApplicationSourceDirectory{}
+	}
+	include, err := compile("include", of.Include)
 	if err != nil {
 		return Filter{}, err
 	}
-	exclude, err := compile("exclude", req.Exclude)
+	exclude, err := compile("exclude", of.Exclude)
 	if err != nil {
 		return Filter{}, err
 	}
-	return Filter{include: include, exclude: exclude, everyExtension: req.DisableExtensionFilter}, nil
+	return Filter{include: include, exclude: exclude, everyExtension: of.DisableExtensionFilter}, nil
 }
 
 // Match reports whether the file is taken. The path is relative to the folder of the Request, with '/' between names.

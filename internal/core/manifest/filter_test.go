@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 func TestFilter(t *testing.T) {
 	tests := map[string]struct {
-		req      manifest.Request
+		req      v1alpha1.ApplicationSourceDirectory
 		takes    []string
 		leavesTo []string
 	}{
@@ -19,38 +20,38 @@ func TestFilter(t *testing.T) {
 			leavesTo: []string{"a.txt", "yaml", "a.yaml.gotmpl", "README.md", "a.YAML"},
 		},
 		"every extension": {
-			req:   manifest.Request{DisableExtensionFilter: true},
+			req:   v1alpha1.ApplicationSourceDirectory{DisableExtensionFilter: true},
 			takes: []string{"a.txt", "README", "a.yaml"},
 		},
 		"include": {
-			req:      manifest.Request{Include: "*.yaml"},
+			req:      v1alpha1.ApplicationSourceDirectory{Include: "*.yaml"},
 			takes:    []string{"a.yaml", "b/c.yaml"},
 			leavesTo: []string{"a.yml", "a.json"},
 		},
 		"include of alternatives": {
-			req:      manifest.Request{Include: "{a.yaml,b/*.yaml}"},
+			req:      v1alpha1.ApplicationSourceDirectory{Include: "{a.yaml,b/*.yaml}"},
 			takes:    []string{"a.yaml", "b/c.yaml", "b/c/d.yaml"},
 			leavesTo: []string{"c.yaml", "x/a.yaml", "b/c.json"},
 		},
 		"exclude goes before include": {
-			req:      manifest.Request{Include: "*.yaml", Exclude: "{secret*,test/*}"},
+			req:      v1alpha1.ApplicationSourceDirectory{Include: "*.yaml", Exclude: "{secret*,test/*}"},
 			takes:    []string{"a.yaml", "b/secret.yaml"},
 			leavesTo: []string{"secret.yaml", "secrets/a.yaml", "test/a.yaml"},
 		},
 		"nested alternatives, classes and quoted characters": {
-			req:      manifest.Request{Include: `{x{1,2},[{,]y,\{z}.yaml`},
+			req:      v1alpha1.ApplicationSourceDirectory{Include: `{x{1,2},[{,]y,\{z}.yaml`},
 			takes:    []string{"x1.yaml", "x2.yaml", "{y.yaml", ",y.yaml", "{z.yaml"},
 			leavesTo: []string{"x.yaml", "y.yaml", "z.yaml"},
 		},
 		"a pattern that would take the matcher for ever": {
-			req:      manifest.Request{Exclude: strings.Repeat("{*a,a*}", 10) + "c*"},
+			req:      v1alpha1.ApplicationSourceDirectory{Exclude: strings.Repeat("{*a,a*}", 10) + "c*"},
 			takes:    []string{strings.Repeat("a", 250) + ".yaml"},
 			leavesTo: []string{strings.Repeat("a", 10) + "c.yaml"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			filter, err := manifest.NewFilter(tc.req)
+			filter, err := manifest.NewFilter(&tc.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,17 +71,17 @@ func TestFilter(t *testing.T) {
 
 func TestFilterRefusesPattern(t *testing.T) {
 	tests := map[string]struct {
-		req  manifest.Request
+		req  v1alpha1.ApplicationSourceDirectory
 		want string
 	}{
-		"include": {manifest.Request{Include: "{a"}, `reading directory.include "{a"`},
-		"exclude": {manifest.Request{Exclude: "["}, `reading directory.exclude "["`},
-		"long":    {manifest.Request{Exclude: strings.Repeat("a", 1<<20)}, "the limit is"},
-		"many":    {manifest.Request{Include: strings.Repeat("{a,b}", 13)}, "write fewer alternatives"},
+		"include": {v1alpha1.ApplicationSourceDirectory{Include: "{a"}, `reading directory.include "{a"`},
+		"exclude": {v1alpha1.ApplicationSourceDirectory{Exclude: "["}, `reading directory.exclude "["`},
+		"long":    {v1alpha1.ApplicationSourceDirectory{Exclude: strings.Repeat("a", 1<<20)}, "the limit is"},
+		"many":    {v1alpha1.ApplicationSourceDirectory{Include: strings.Repeat("{a,b}", 13)}, "write fewer alternatives"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := manifest.NewFilter(tc.req)
+			_, err := manifest.NewFilter(&tc.req)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || fault.ClassOf(err) != fault.Terminal {
 				t.Errorf("NewFilter = %v (%v), want a Terminal fault with %q", err, fault.ClassOf(err), tc.want)
 			}

@@ -4,8 +4,12 @@ package manifest
 
 import (
 	"bytes"
+	"io/fs"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/reads"
 )
 
 // Bounds on one file, checked before the work that they bound is done.
@@ -20,31 +24,121 @@ const (
 	MaxListDepth = 8
 )
 
-// Request is what a renderer is asked for: the source of an Application, less everything that the fetch settled.
+// Request is what a renderer is asked for: the source of an Application, less what the fetch settled.
 type Request struct {
-	// Path is the folder within the tree, with '/' between names; "" and "." are the root.
-	Path string
-	// Explicit says that the Application itself names the directory type, so that no other type is looked for.
-	Explicit bool
-	// Recurse takes the folders below Path too.
-	Recurse bool
-	// Include and Exclude are glob patterns over paths relative to Path; an empty pattern does nothing.
-	Include, Exclude string
-	// DisableExtensionFilter takes files of every name, and reads those of no known extension as YAML.
-	DisableExtensionFilter bool
+	// Source is the source with its fields as they are written. Its Path is a folder within the tree "", with '/'
+	// between names; "" and "." are the root.
+	Source v1alpha1.ApplicationSource
+	App    App
+	Kube   Kube
+	Build  Build
+}
+
+// App is what a render may know of the application that it is for.
+type App struct {
+	Name, Project string
+	// Namespace is that of the destination.
+	Namespace string
+	// Revision is the commit, version or digest that the tree is of.
+	Revision string
+}
+
+// Kube is what a render may know of the cluster that it is for.
+type Kube struct {
+	// Version is like "1.36.3"; APIs are like "apps/v1" and "apps/v1/Deployment", in order.
+	Version string
+	APIs    []string
+}
+
+// Build is how the installation wants things rendered. The zero value has Argo CD's defaults.
+type Build struct {
+	// KustomizeOptions are those of `kustomize build`, as kustomize.buildOptions has them.
+	KustomizeOptions string
+	// ValuesSchemes are the URL schemes that value files may be fetched by; nil is http and https.
+	ValuesSchemes []string
+	// NoHelm, NoKustomize and NoJsonnet switch a type of source off.
+	NoHelm, NoKustomize, NoJsonnet bool
+	// MaxDirectoryBytes bounds the manifests of a folder together; zero is 10 MiB.
+	MaxDirectoryBytes int64
+}
+
+// Trees are what a render may read, by name: "" is the content of the source, "$name" that of the source whose ref is
+// name, and the ID of a Need what was fetched for it. A tree may also be an fs.ReadDirFS, fs.ReadFileFS, fs.StatFS,
+// fs.ReadLinkFS and a Traced, and should be.
+type Trees map[string]fs.FS
+
+// Traced is a tree that can tell what reading it depended on.
+type Traced interface {
+	// Trace is what a read of the path depends on, the symbolic links on the way among it.
+	Trace(kind reads.Kind, path string) ([]reads.Read, error)
+	// Same reports whether a read of another commit would be the same here. The Tree of the Read does not matter.
+	Same(read reads.Read) (bool, error)
+}
+
+// Need is something that a render cannot go on without, and cannot fetch itself.
+type Need struct {
+	Kind NeedKind
+	// URL is that of the repository, or of the file.
+	URL string
+	// Chart is the name of a chart in a repository.
+	Chart string
+	// Revision is a revision of git, or a version or range of versions of a chart.
+	Revision string
+	// Why names what asks for it: a file and what it says there.
+	Why string
+}
+
+// NeedKind is what sort of thing is needed.
+type NeedKind string
+
+const (
+	// NeedGit is the content of a git repository at a revision.
+	NeedGit NeedKind = "git"
+	// NeedChart is a chart of a Helm repository or, with an oci:// URL, of a registry. Its tree begins where its
+	// Chart.yaml is.
+	NeedChart NeedKind = "chart"
+	// NeedFile is the file behind a URL. Its tree holds that one file, under the name "content".
+	NeedFile NeedKind = "file"
+)
+
+// ID names the tree that the need is met with.
+func (n Need) ID() string {
+	return string(n.Kind) + " " + n.URL + " " + n.Chart + " " + n.Revision
 }
 
 // Result is what a renderer answers.
 type Result struct {
 	// Objects are in the order of their files and, within a file, in the order in which they are written.
 	Objects []*unstructured.Unstructured
+	// Type is what the source turned out to be.
+	Type v1alpha1.SourceType
+	// Needs are what has to be fetched before there can be an answer; then there are no Objects.
+	Needs []Need
+	// Reads are what the render read; nil where the trees could not tell.
+	Reads reads.Set
+	// UsesRevision says that the revision itself is part of the answer, UsesAPIs that the APIs of the cluster may be.
+	UsesRevision, UsesAPIs bool
 	// Files counts the files that were read, those that held no object among them.
 	Files int
 	// Skipped has one sentence per file or document that was left out, beginning with its path.
 	Skipped []string
+	// Notes are what people should know though the render did what it was asked.
+	Notes []string
 	// Incomplete says that something that was left out may have held objects which Argo CD would have rendered. That
 	// an object is absent from such a Result proves nothing, so nothing may be deleted on its word.
 	Incomplete bool
+}
+
+// Origin says where content comes from.
+type Origin struct {
+	RepoURL string
+	// Chart is a chart of the repository; "" is a repository of git, or a plain artifact of a registry.
+	Chart string
+	// Revision is as it is written: a branch, a tag, a SHA, a version, a range of versions.
+	Revision  string
+	TagPrefix string
+	// Project is whose credentials may be used.
+	Project string
 }
 
 // skipMarker in a comment makes a file be left out.
