@@ -45,6 +45,7 @@ var layers = []layer{
 	{folder: "internal/settings", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/script", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/pairs", may: []string{"api", "internal/core"}, why: parts},
+	{folder: "internal/shelf", may: []string{"internal/core"}, why: parts},
 	{folder: "internal/event", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/metric", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/hub", may: []string{"api", "internal/core"}, why: parts},

@@ -25,6 +25,7 @@
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
 //   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
 //   - metric: transitions and the cached Applications turned into metrics, with Argo CD's names.
+//   - shelf: sealed bytes on disk, kept for the next process; what was rendered is on it.
 //   - pairs: the pairs of manifest and live object that the server has confirmed, kept on disk for the next process.
 //
 // # Decisions

@@ -49,6 +49,7 @@ func environment() *cli.Env {
 		Planner:  newPlanner,
 		Actor:    newActor,
 		Local:    local,
+		Render:   renderApp,
 		Judge:    newFileJudge,
 		ReadFile: os.ReadFile,
 	}
@@ -116,15 +117,15 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		return plan.Plan{}, "", fmt.Errorf("making a folder to fetch into: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	sources, err := source.New(source.Options{Dir: dir})
+	git, err := source.New(source.Options{Dir: dir})
 	if err != nil {
 		return plan.Plan{}, "", err
 	}
-	defer func() { _ = sources.Close() }()
+	defer func() { _ = git.Close() }()
 	e := engine.New(engine.Options{
 		Namespace: p.client.Namespace(),
 		Hub:       p.client,
-		Sources:   sources,
+		Sources:   sources{git: git},
 		Renderer:  render.Directory{},
 		Clusters:  single{live},
 		Settings:  func() engine.Settings { return engine.Settings{Ignore: p.ignore} },

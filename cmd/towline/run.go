@@ -23,6 +23,7 @@ import (
 	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/settings"
+	"github.com/towline-cd/towline/internal/shelf"
 	"github.com/towline-cd/towline/internal/source"
 )
 
@@ -79,6 +80,7 @@ type parts struct {
 	settings   *settings.Store
 	sources    *source.Store
 	pairs      *pairs.Store
+	shelf      *shelf.Shelf
 	scripts    *scripts
 	controller *controller.Controller
 	events     *event.Writer

@@ -26,6 +26,7 @@ import (
 	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/script"
 	"github.com/towline-cd/towline/internal/settings"
+	"github.com/towline-cd/towline/internal/shelf"
 	"github.com/towline-cd/towline/internal/source"
 )
 
@@ -69,7 +70,8 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	p.engine = engine.New(engine.Options{
 		Namespace: o.namespace,
 		Hub:       p.hub,
-		Sources:   p.sources,
+		Sources:   sources{git: p.sources},
+		Shelf:     p.shelf,
 		Renderer:  render.Directory{},
 		Clusters:  single{p.cluster},
 		Settings:  p.engineSettings,
@@ -83,7 +85,8 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	})
 	p.controller = controller.New(controller.Options{
 		Reconciler: p.engine,
-		Resolver:   p.sources,
+		Resolver:   sources{git: p.sources},
+		Touched:    p.engine.Touched,
 		Poll: func() (time.Duration, time.Duration) {
 			s := p.settings.Current()
 			return s.Reconciliation, s.Jitter
@@ -128,6 +131,9 @@ func (p *parts) openData(ctx context.Context, config *rest.Config, dir string) e
 	if p.sources, err = source.New(source.Options{Dir: filepath.Join(dir, "git")}); err != nil {
 		return err
 	}
+	if p.shelf, err = shelf.Open(filepath.Join(dir, "renders"), shelfSize); err != nil {
+		return err
+	}
 	scope, version, err := clusterScope(ctx, config)
 	if err != nil {
 		return err
@@ -136,6 +142,10 @@ func (p *parts) openData(ctx context.Context, config *rest.Config, dir string) e
 	p.pairs, err = pairs.Open(filepath.Join(dir, "pairs"), scope)
 	return err
 }
+
+// shelfSize is how much of what was rendered is kept on disk: some ten thousand
+// applications.
+const shelfSize = 512 << 20
 
 // clusterScope names a cluster and the version of its API server: a confirmed
 // pair is the word of both.

@@ -39,7 +39,7 @@ func NewApp(env *Env) *cobra.Command {
 	})
 	g.register(cmd, env)
 	for _, sub := range []*cobra.Command{
-		newList(env, g), newGet(env, g), newDiff(env, g), newExplain(env, g), newDrift(env, g), newWindows(env, g),
+		newList(env, g), newGet(env, g), newDiff(env, g), newManifests(env, g), newExplain(env, g), newDrift(env, g), newWindows(env, g),
 		newSync(env, g), newWait(env, g), newTerminate(env, g), newHistory(env, g), newRollback(env, g),
 		newHold(env, g), newUnhold(env, g), newConfirm(env, g), newDelete(env, g), newActions(env, g),
 	} {

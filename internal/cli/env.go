@@ -79,6 +79,8 @@ type Env struct {
 	// Local renders a folder of this machine as the source of an application
 	// would be, an object each.
 	Local func(ctx context.Context, dir string, app *v1alpha1.Application) ([]string, error)
+	// Render renders an application.
+	Render func(ctx context.Context, app *v1alpha1.Application, r Rendering) (Rendered, error)
 	// Judge is called by commands that judge objects in files, which ReadFile
 	// reads.
 	Judge    func(rules HealthRules) (Judge, error)

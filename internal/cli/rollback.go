@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 type rollingBack struct {
@@ -90,7 +90,7 @@ func (c *rollingBack) run(ctx context.Context, name string, id *int64) error {
 		return err
 	}
 	c.note("rolling application %q back to %s (history entry %d, deployed %s ago)",
-		name, short(to.Revision), to.ID, age(c.env.Now(), &to.DeployedAt))
+		name, revisionOf(v1alpha1.SyncStatus{Revision: to.Revision, Revisions: to.Revisions}), to.ID, age(c.env.Now(), &to.DeployedAt))
 	if left != "" {
 		c.note("automated sync stays on: %s is not synced again by itself, a newer commit is; %q takes it up again",
 			short(left), "towline app sync "+name)
@@ -110,9 +110,6 @@ func entry(app *v1alpha1.Application, id *int64) (v1alpha1.RevisionHistory, erro
 		switch {
 		case id != nil && h.ID != *id:
 		case id == nil && sameDeployment(h, history[len(history)-1]):
-		case len(h.Sources) > 0 || len(h.Revisions) > 0:
-			return h, fmt.Errorf("rolling back application %q: entry %d has several sources, which this version cannot go back to",
-				app.Name, h.ID)
 		default:
 			return h, nil
 		}
@@ -126,16 +123,17 @@ func entry(app *v1alpha1.Application, id *int64) (v1alpha1.RevisionHistory, erro
 }
 
 func sameDeployment(a, b v1alpha1.RevisionHistory) bool {
-	return a.Revision == b.Revision && equality.Semantic.DeepEqual(a.Source, b.Source)
+	return status.Deployed(a).Same(status.Deployed(b))
 }
 
 // leaving is the revision that automation must not take up again; "" where
 // there is no automation, or nothing is left.
 func leaving(app *v1alpha1.Application, to v1alpha1.RevisionHistory) string {
-	if !app.Spec.SyncPolicy.AutomatedEnabled() || app.Status.Sync.Revision == to.Revision {
+	compared, wanted := status.Compared(app.Status.Sync).Name(), status.Deployed(to).Name()
+	if !app.Spec.SyncPolicy.AutomatedEnabled() || compared == wanted {
 		return ""
 	}
-	return app.Status.Sync.Revision
+	return compared
 }
 
 // patchBack starts the operation and, in the same write, keeps automation from
@@ -144,9 +142,12 @@ func (c *rollingBack) patchBack(app *v1alpha1.Application, to v1alpha1.RevisionH
 	op := &v1alpha1.Operation{
 		InitiatedBy: v1alpha1.OperationInitiator{Username: c.env.user()},
 		Sync: &v1alpha1.SyncOperation{
-			Revision: to.Revision, Source: &to.Source, Prune: c.prune,
+			Revision: to.Revision, Revisions: to.Revisions, Sources: to.Sources, Prune: c.prune,
 			SyncStrategy: &v1alpha1.SyncStrategy{Apply: &v1alpha1.SyncStrategyApply{}},
 		},
+	}
+	if len(to.Sources) == 0 {
+		op.Sync.Source = &to.Source
 	}
 	if p := app.Spec.SyncPolicy; p != nil {
 		op.Sync.SyncOptions = p.SyncOptions

@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
@@ -34,6 +38,9 @@ type catalog struct {
 	blind map[schema.GroupKind]string
 	// gaps are the groups that did not answer.
 	gaps []string
+	// version is that of the server, and kube what renders may know.
+	version string
+	kube    *manifest.Kube
 }
 
 // discover asks the cluster what it serves. A group that does not answer is a
@@ -56,6 +63,9 @@ func discover(d discovery.DiscoveryInterface, filters filters) (catalog, error) 
 	case err != nil:
 		return catalog{}, fault.Transientf("Discovery", "discovering the kinds of the cluster: %w", err)
 	}
+	if v, err := d.ServerVersion(); err == nil {
+		c.version = strings.TrimPrefix(v.GitVersion, "v")
+	}
 	preferred := map[string]string{}
 	for _, g := range groups {
 		preferred[g.Name] = g.PreferredVersion.Version
@@ -73,7 +83,23 @@ func discover(d discovery.DiscoveryInterface, filters filters) (catalog, error) 
 		c.watched = append(c.watched, k)
 	}
 	slices.SortFunc(c.watched, func(a, b kind) int { return strings.Compare(a.String(), b.String()) })
+	c.describe()
 	return c, nil
+}
+
+// describe makes what renders may know: the versions of the groups, and the
+// kinds in them.
+func (c *catalog) describe() {
+	k := &manifest.Kube{Version: c.version}
+	for gvk := range c.kinds {
+		gv := gvk.GroupVersion().String()
+		k.APIs = append(k.APIs, gv, gv+"/"+gvk.Kind)
+	}
+	slices.Sort(k.APIs)
+	k.APIs = slices.Compact(k.APIs)
+	sum := sha256.Sum256([]byte(strings.Join(k.APIs, "\n")))
+	k.Digest = hex.EncodeToString(sum[:])
+	c.kube = k
 }
 
 func (c *catalog) add(list *metav1.APIResourceList, preferred map[string]string, watched map[schema.GroupKind]kind) {
@@ -128,4 +154,6 @@ func (c *catalog) keep(before catalog) {
 		}
 	}
 	slices.SortFunc(c.watched, func(a, b kind) int { return strings.Compare(a.String(), b.String()) })
+	c.version = cmp.Or(c.version, before.version)
+	c.describe()
 }

@@ -77,7 +77,7 @@ func (s *Snapshot) Err() error {
 func (s *Snapshot) View() plan.View {
 	s.Cluster.mu.RLock()
 	defer s.Cluster.mu.RUnlock()
-	return plan.View{Scopes: s.catalog.scopes, Blind: s.catalog.blind, Gaps: s.catalog.gaps}
+	return plan.View{Scopes: s.catalog.scopes, Blind: s.catalog.blind, Gaps: s.catalog.gaps, Kube: s.catalog.kube}
 }
 
 // version is the one in which a kind is watched.

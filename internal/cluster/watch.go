@@ -204,6 +204,7 @@ func (c *Cluster) project() {
 	c.view.Store(&plan.View{
 		Version: c.view.Load().Version + 1,
 		Scopes:  scopes, Blind: blind, Stale: stale, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
+		Kube: c.catalog.kube,
 	})
 	c.mu.Unlock()
 	c.viewed()

@@ -33,7 +33,9 @@ type Options struct {
 	Resolver   Resolver
 	// Poll says how often repositories are looked at, and the jitter that is
 	// added at random.
-	Poll    func() (every, jitter time.Duration)
+	Poll func() (every, jitter time.Duration)
+	// Touched says whom a move of a revision concerns; nil is all who follow it.
+	Touched Touched
 	Workers int
 	// Auditor checks one object of an application against the server, every
 	// AuditEvery; zero means never.
@@ -86,7 +88,10 @@ func New(o Options) *Controller {
 	c.projects = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 2*time.Minute),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: projectQueueName, MetricsProvider: o.Metrics})
-	c.poller = newPoller(o.Resolver, o.Poll, func(app string) { c.Enqueue(app, Webhook) })
+	c.poller = newPoller(pollerOptions{
+		resolver: o.Resolver, every: o.Poll, touched: o.Touched,
+		wake: func(app string) { c.Enqueue(app, Webhook) },
+	})
 	return c
 }
 
@@ -194,3 +199,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (result engine.
 	}()
 	return c.Reconciler.Reconcile(ctx, name)
 }
+
+// Hint says that somebody looked at a repository and saw it move, so that those
+// who follow it need not wait for its turn. It does not block.
+func (c *Controller) Hint(repoURL string) { c.poller.hint(repoURL) }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -20,17 +21,31 @@ type Resolver interface {
 	Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (commit string, seen time.Time, err error)
 }
 
+// Touched narrows the applications that follow a revision down to those whom
+// its move from one commit to another concerns. The first commit may be empty:
+// not known.
+type Touched func(ctx context.Context, of manifest.Origin, from, to string, apps []string) []string
+
 // poller looks at each repository in turn, once for all the applications that
-// use it, and wakes those whose revision moved. An application whose
-// repository did not move costs nothing.
+// use it, and wakes those whom a move concerns. An application that read
+// nothing of what changed costs nothing.
 type poller struct {
+	pollerOptions
+	queue workqueue.TypedDelayingInterface[string]
+
+	mu    sync.Mutex
+	repos map[string]map[manifest.Origin]*follow
+	// hinted are the repositories that somebody has just looked at: the answer
+	// is there and need not be asked for again.
+	hinted map[string]struct{}
+}
+
+type pollerOptions struct {
 	resolver Resolver
 	every    func() (every, jitter time.Duration)
 	wake     func(app string)
-	queue    workqueue.TypedDelayingInterface[string]
-
-	mu    sync.Mutex
-	repos map[string]map[string]*follow
+	// touched is nil where every move concerns everybody.
+	touched Touched
 }
 
 // follow is one revision of a repository and who follows it.
@@ -39,11 +54,35 @@ type follow struct {
 	apps   map[string]struct{}
 }
 
-func newPoller(r Resolver, every func() (time.Duration, time.Duration), wake func(string)) *poller {
+func newPoller(o pollerOptions) *poller {
+	if o.touched == nil {
+		o.touched = func(_ context.Context, _ manifest.Origin, _, _ string, apps []string) []string { return apps }
+	}
 	return &poller{
-		resolver: r, every: every, wake: wake,
-		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "repositories"}),
-		repos: map[string]map[string]*follow{},
+		pollerOptions: o,
+		queue:         workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "repositories"}),
+		repos:         map[string]map[manifest.Origin]*follow{},
+		hinted:        map[string]struct{}{},
+	}
+}
+
+// originOf is what a source follows.
+func originOf(app *v1alpha1.Application, s v1alpha1.ApplicationSource) manifest.Origin {
+	return manifest.Origin{
+		RepoURL: s.RepoURL, Chart: s.Chart, Revision: s.TargetRevision, TagPrefix: s.TagPrefix, Project: app.ProjectName(),
+	}
+}
+
+// hint says that somebody looked at a repository and saw it move.
+func (p *poller) hint(repo string) {
+	p.mu.Lock()
+	_, followed := p.repos[repo]
+	if followed {
+		p.hinted[repo] = struct{}{}
+	}
+	p.mu.Unlock()
+	if followed {
+		p.queue.Add(repo)
 	}
 }
 
@@ -51,53 +90,58 @@ func newPoller(r Resolver, every func() (time.Duration, time.Duration), wake fun
 func (p *poller) track(old, app *v1alpha1.Application) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var now []v1alpha1.ApplicationSource
+	var now []manifest.Origin
 	if app != nil {
-		now = app.Sources()
+		now = originsOf(app)
 	}
-	for _, s := range now {
-		p.follow(s, app.Name)
+	for _, o := range now {
+		p.follow(o, app.Name)
 	}
 	if old == nil {
 		return
 	}
 	// What is still followed is not let go in between: what is known of it
 	// would be lost with each write of a status.
-	for _, s := range old.Sources() {
-		if !slices.ContainsFunc(now, func(n v1alpha1.ApplicationSource) bool {
-			return n.RepoURL == s.RepoURL && n.TargetRevision == s.TargetRevision
-		}) {
-			p.unfollow(s, old.Name)
+	for _, o := range originsOf(old) {
+		if !slices.Contains(now, o) {
+			p.unfollow(o, old.Name)
 		}
 	}
 }
 
-func (p *poller) follow(s v1alpha1.ApplicationSource, app string) {
-	if s.RepoURL == "" || s.Chart != "" {
-		return
+func originsOf(app *v1alpha1.Application) []manifest.Origin {
+	var out []manifest.Origin
+	for _, s := range app.Sources() {
+		if s.RepoURL != "" {
+			out = append(out, originOf(app, s))
+		}
 	}
-	revisions, known := p.repos[s.RepoURL]
+	return out
+}
+
+func (p *poller) follow(o manifest.Origin, app string) {
+	origins, known := p.repos[o.RepoURL]
 	if !known {
-		revisions = map[string]*follow{}
-		p.repos[s.RepoURL] = revisions
-		p.later(s.RepoURL)
+		origins = map[manifest.Origin]*follow{}
+		p.repos[o.RepoURL] = origins
+		p.later(o.RepoURL)
 	}
-	f, ok := revisions[s.TargetRevision]
+	f, ok := origins[o]
 	if !ok {
 		f = &follow{apps: map[string]struct{}{}}
-		revisions[s.TargetRevision] = f
+		origins[o] = f
 	}
 	f.apps[app] = struct{}{}
 }
 
-func (p *poller) unfollow(s v1alpha1.ApplicationSource, app string) {
-	f, ok := p.repos[s.RepoURL][s.TargetRevision]
+func (p *poller) unfollow(o manifest.Origin, app string) {
+	f, ok := p.repos[o.RepoURL][o]
 	if !ok {
 		return
 	}
 	delete(f.apps, app)
 	if len(f.apps) == 0 {
-		delete(p.repos[s.RepoURL], s.TargetRevision)
+		delete(p.repos[o.RepoURL], o)
 	}
 	// A repository that nobody follows is dropped at its next turn.
 }
@@ -118,57 +162,87 @@ func (p *poller) later(repo string) {
 	p.queue.AddAfter(repo, every)
 }
 
+// pollers is how many repositories are looked at at once: a slow one must not
+// hold up the others.
+const pollers = 8
+
 func (p *poller) run(ctx context.Context) {
-	for {
-		repo, shutdown := p.queue.Get()
-		if shutdown {
-			return
-		}
-		p.poll(ctx, repo)
-		p.queue.Done(repo)
+	var wg sync.WaitGroup
+	for range pollers {
+		wg.Go(func() {
+			for {
+				repo, shutdown := p.queue.Get()
+				if shutdown {
+					return
+				}
+				p.poll(ctx, repo)
+				p.queue.Done(repo)
+			}
+		})
 	}
+	wg.Wait()
 }
 
 func (p *poller) stop() { p.queue.ShutDown() }
 
+// fresh is how old the answer of a look may be that others were told of, or
+// that was made for another revision of the repository in the same turn.
+const fresh = time.Minute
+
 func (p *poller) poll(ctx context.Context, repo string) {
 	p.mu.Lock()
-	revisions := slices.Sorted(maps.Keys(p.repos[repo]))
-	if len(revisions) == 0 {
+	origins := slices.SortedFunc(maps.Keys(p.repos[repo]), compareOrigins)
+	_, hinted := p.hinted[repo]
+	delete(p.hinted, repo)
+	if len(origins) == 0 {
 		delete(p.repos, repo)
 		p.mu.Unlock()
 		return
 	}
 	p.mu.Unlock()
-	defer p.later(repo)
-	if every, _ := p.every(); every <= 0 {
-		return
-	}
 	maxAge := time.Duration(0)
-	for _, revision := range revisions {
-		commit, _, err := p.resolver.Resolve(ctx, manifest.Origin{RepoURL: repo, Revision: revision}, maxAge)
+	if hinted {
+		maxAge = fresh
+	} else {
+		defer p.later(repo)
+		if every, _ := p.every(); every <= 0 {
+			return
+		}
+	}
+	for _, origin := range origins {
+		commit, _, err := p.resolver.Resolve(ctx, origin, maxAge)
 		if err != nil {
 			// The applications say it too, when they are next looked at; what
 			// they have stands meanwhile.
-			slog.WarnContext(ctx, "polling failed", "repository", repo, "revision", revision, "error", err)
+			slog.WarnContext(ctx, "polling failed", "repository", repo, "revision", origin.Revision, "error", err)
 			continue
 		}
 		// The answer for the first revision answers for the others too.
-		maxAge = time.Minute
-		for _, app := range p.moved(repo, revision, commit) {
+		maxAge = fresh
+		from, apps := p.moved(origin, commit)
+		if len(apps) == 0 {
+			continue
+		}
+		for _, app := range p.touched(ctx, origin, from, commit, apps) {
 			p.wake(app)
 		}
 	}
 }
 
-// moved notes where a revision stands and returns who should know.
-func (p *poller) moved(repo, revision, commit string) []string {
+func compareOrigins(a, b manifest.Origin) int {
+	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Chart, b.Chart),
+		cmp.Compare(a.Project, b.Project), cmp.Compare(a.TagPrefix, b.TagPrefix))
+}
+
+// moved notes where a revision stands and returns where it stood and who
+// follows it, if it moved.
+func (p *poller) moved(origin manifest.Origin, commit string) (from string, apps []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f, ok := p.repos[repo][revision]
+	f, ok := p.repos[origin.RepoURL][origin]
 	if !ok || f.commit == commit {
-		return nil
+		return "", nil
 	}
-	f.commit = commit
-	return slices.Sorted(maps.Keys(f.apps))
+	from, f.commit = f.commit, commit
+	return from, slices.Sorted(maps.Keys(f.apps))
 }

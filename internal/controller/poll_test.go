@@ -26,6 +26,7 @@ type repository struct {
 	woken   []string
 	every   time.Duration
 	jitter  time.Duration
+	touched Touched
 }
 
 func (r *repository) Resolve(_ context.Context, of manifest.Origin, maxAge time.Duration) (string, time.Time, error) {
@@ -66,9 +67,12 @@ func follower(name, repo, revision string) *v1alpha1.Application {
 func polling(t *testing.T, r *repository, test func(t *testing.T, p *poller)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPoller(r,
-			func() (time.Duration, time.Duration) { r.mu.Lock(); defer r.mu.Unlock(); return r.every, r.jitter },
-			func(app string) { r.set(func() { r.woken = append(r.woken, app) }) })
+		p := newPoller(pollerOptions{
+			resolver: r,
+			every:    func() (time.Duration, time.Duration) { r.mu.Lock(); defer r.mu.Unlock(); return r.every, r.jitter },
+			wake:     func(app string) { r.set(func() { r.woken = append(r.woken, app) }) },
+			touched:  r.touched,
+		})
 		var wg sync.WaitGroup
 		wg.Go(func() { p.run(t.Context()) })
 		test(t, p)
@@ -227,16 +231,54 @@ func TestPollerSurvivesErrors(t *testing.T) {
 	})
 }
 
-func TestPollerLeavesChartsAlone(t *testing.T) {
-	r := &repository{every: time.Minute}
+func TestPollerFollowsCharts(t *testing.T) {
+	r := &repository{every: time.Minute, commits: map[string]string{"one@1.*": "1.0.0"}}
 	polling(t, r, func(t *testing.T, p *poller) {
-		chart := follower("a", "one", "1.0.0")
+		chart := follower("a", "one", "1.*")
 		chart.Spec.Source.Chart = "web"
 		p.track(nil, chart)
 		p.track(nil, &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: "no source"}})
 		p.track(nil, follower("no repository", "", "main"))
+		pass(time.Minute)
+		expect(t, r, []string{"one@1.* 0s"}, []string{"a"})
+		p.track(chart, nil)
 		pass(10 * time.Minute)
 		expect(t, r, nil, nil)
-		p.track(chart, nil)
+	})
+}
+
+// TestPollerWakesWhomAMoveConcerns: who that is, is for others to say.
+func TestPollerWakesWhomAMoveConcerns(t *testing.T) {
+	r := &repository{every: time.Minute, commits: map[string]string{"one@main": "c1"}}
+	r.touched = func(_ context.Context, of manifest.Origin, from, to string, apps []string) []string {
+		if from == "" {
+			return apps
+		}
+		return []string{of.Revision + " " + from + " " + to + " " + fmt.Sprint(len(apps))}
+	}
+	polling(t, r, func(t *testing.T, p *poller) {
+		p.track(nil, follower("a", "one", "main"))
+		p.track(nil, follower("b", "one", "main"))
+		pass(time.Minute)
+		expect(t, r, []string{"one@main 0s"}, []string{"a", "b"})
+		r.set(func() { r.commits["one@main"] = "c2" })
+		pass(time.Minute)
+		expect(t, r, []string{"one@main 0s"}, []string{"main c1 c2 2"})
+	})
+}
+
+// TestPollerTakesHints: what somebody else saw is not asked for again.
+func TestPollerTakesHints(t *testing.T) {
+	r := &repository{every: 10 * time.Minute, commits: map[string]string{"one@main": "c1"}}
+	polling(t, r, func(t *testing.T, p *poller) {
+		p.track(nil, follower("a", "one", "main"))
+		p.hint("two")
+		p.hint("one")
+		pass(time.Second)
+		expect(t, r, []string{"one@main 1m0s"}, []string{"a"})
+		pass(10 * time.Minute)
+		expect(t, r, []string{"one@main 0s"}, nil)
+		pass(10 * time.Minute)
+		expect(t, r, []string{"one@main 0s"}, nil)
 	})
 }

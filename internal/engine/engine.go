@@ -40,6 +40,14 @@ type Hub interface {
 type Sources interface {
 	Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (revision string, seen time.Time, err error)
 	Tree(ctx context.Context, of manifest.Origin, revision string) (fs.FS, error)
+	// File is the content of one file by its URL, under the name "content".
+	File(ctx context.Context, url, project string) (fs.FS, error)
+}
+
+// Shelf keeps renders across restarts. Losing them costs renders.
+type Shelf interface {
+	Load(key string) (data []byte, ok bool)
+	Keep(key string, data []byte)
 }
 
 // Renderer turns content into manifests. An error is never a smaller result.
@@ -157,6 +165,8 @@ type Settings struct {
 	WaveDelay time.Duration
 	// SyncTimeout ends a sync that takes longer; zero means never.
 	SyncTimeout time.Duration
+	// Build is how things are rendered.
+	Build manifest.Build
 	// ConfirmRate is how many objects a second are asked about again after a
 	// start that knows of no confirmed pairs; zero means all at once.
 	ConfirmRate float64
@@ -179,6 +189,10 @@ type Options struct {
 	Settings  func() Settings
 	Compiler  Compiler
 	Pairs     Pairs
+	// Shelf is nil where nothing is kept.
+	Shelf Shelf
+	// Changer compares commits; without one a push wakes all who follow.
+	Changer Changer
 	// Projects are let go when nobody belongs to them; nil means never.
 	Projects Projects
 	// Tracker marks the objects of applications.
@@ -198,14 +212,15 @@ type Options struct {
 // many goroutines, as long as an application is in the hands of one.
 type Engine struct {
 	Options
-	renders *renders
-	wants   *wants
-	doubts  *wants
-	quiet   *quiet
-	written *writes
-	drifts  *drifts
-	ailing  *ailing
-	pace    *pace
+	renders    *renders
+	footprints *footprints
+	wants      *wants
+	doubts     *wants
+	quiet      *quiet
+	written    *writes
+	drifts     *drifts
+	ailing     *ailing
+	pace       *pace
 	// places are the namespaces that are watched for objects that nobody has.
 	places *places
 	// undeclared are the fields that kinds turned out not to have.
@@ -236,16 +251,20 @@ func New(o Options) *Engine {
 	if o.Pairs == nil {
 		o.Pairs = noPairs{}
 	}
+	if o.Shelf == nil {
+		o.Shelf = noShelf{}
+	}
 	return &Engine{
-		Options: o,
-		renders: newRenders(64 << 20),
-		wants:   newWants(),
-		doubts:  newWants(),
-		quiet:   newQuiet(),
-		written: newWrites(),
-		drifts:  newDrifts(),
-		ailing:  newAiling(),
-		pace:    newPace(),
+		Options:    o,
+		renders:    newRenders(64 << 20),
+		footprints: newFootprints(),
+		wants:      newWants(),
+		doubts:     newWants(),
+		quiet:      newQuiet(),
+		written:    newWrites(),
+		drifts:     newDrifts(),
+		ailing:     newAiling(),
+		pace:       newPace(),
 
 		places:     newPlaces(),
 		undeclared: newUndeclared(),
@@ -262,6 +281,7 @@ type Result struct {
 }
 
 func (e *Engine) forget(app string) {
+	e.footprints.set(app, nil)
 	e.wants.set(app, nil)
 	e.doubts.set(app, nil)
 	e.places.set(app, "")
@@ -277,3 +297,10 @@ func (e *Engine) forget(app string) {
 	delete(e.waiting, app)
 	e.Pairs.Drop(app)
 }
+
+// noShelf keeps nothing.
+type noShelf struct{}
+
+func (noShelf) Load(string) ([]byte, bool) { return nil, false }
+
+func (noShelf) Keep(string, []byte) {}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,6 +15,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 // observation is one look at an application: what Git says, what is live, and
@@ -26,9 +24,12 @@ import (
 type observation struct {
 	app      *v1alpha1.Application
 	instance string
-	source   v1alpha1.ApplicationSource
-	revision string
+	// content is what is compared, and rendered the answer to each source.
+	content  status.Content
+	rendered []*rendered
 	cluster  Cluster
+	// kube is what renders are told of the cluster, instead of what it says.
+	kube *manifest.Kube
 	// server and clusterName are the two names of the cluster.
 	server, clusterName string
 
@@ -43,17 +44,17 @@ type observation struct {
 
 // look says how to look: at which revision, and how hard.
 type look struct {
-	// revision overrides the target revision of the source.
-	revision string
+	// revisions override the target revisions of the sources.
+	revisions []string
 	// asked says that a person asked: the repository is looked at now.
 	asked bool
 	// hard also renders anew.
 	hard bool
-	// op is the operation that the look is for, and run the attempt; source and
+	// op is the operation that the look is for, and run the attempt; content and
 	// manifests are what it syncs instead of the application's own.
 	op        *v1alpha1.Operation
 	run       plan.Run
-	source    *v1alpha1.ApplicationSource
+	content   *status.Content
 	manifests []string
 	// removing says that the application is being deleted: only its hooks
 	// matter.
@@ -64,11 +65,9 @@ type look struct {
 func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look) *observation {
 	o := &observation{app: app, look: l, instance: object.Instance(e.Namespace, app.Namespace, app.Name)}
 	o.findings = append(o.findings, plan.Validate(app)...)
-	if sources := app.Sources(); len(sources) > 0 {
-		o.source = sources[0]
-	}
-	if l.source != nil {
-		o.source = *l.source
+	o.content = status.ContentOf(app)
+	if l.content != nil {
+		o.content = *l.content
 	}
 	o.options = plan.OptionsOf(app)
 	if l.op != nil && l.op.Sync != nil && len(l.op.Sync.SyncOptions) > 0 {
@@ -124,8 +123,10 @@ func (e *Engine) project(ctx context.Context, o *observation, into *policy.Proje
 	}
 	*into = policy.Of(p)
 	o.windows = policy.WindowsOf(p)
-	if v := policy.Source(*into, o.source.RepoURL); !v.Allowed {
-		o.refuse(v.Reason)
+	for _, s := range o.content.Sources {
+		if v := policy.Source(*into, s.RepoURL); !v.Allowed {
+			o.refuse(v.Reason)
+		}
 	}
 	if v := policy.DestinationOf(*into, o.server, o.clusterName, o.app.Spec.Destination.Namespace); !v.Allowed {
 		o.refuse(v.Reason)
@@ -143,39 +144,57 @@ func (e *Engine) destination(o *observation) error {
 	return err
 }
 
-// resolve finds the commit. While a repository is out of reach the revision
-// that was compared last stands in: its drift can still be seen and healed.
+// resolve finds the revision of each source. While a repository is out of reach
+// the revision that was compared last stands in: its drift can still be seen
+// and healed.
 func (e *Engine) resolve(ctx context.Context, o *observation, l look) error {
-	origin, maxAge := originOf(o.app, o.source), e.Settings().MaxAge
-	if l.revision != "" {
-		origin.Revision = l.revision
-	}
+	maxAge := e.Settings().MaxAge
 	if l.asked || l.hard {
 		maxAge = 0
 	}
-	commit, _, err := e.Sources.Resolve(ctx, origin, maxAge)
-	if err == nil {
-		o.revision = commit
-		return nil
+	if n := len(l.revisions); n > 0 && n != len(o.content.Sources) {
+		return fault.Terminalf("RevisionsDoNotFit", "the operation names %d revisions for %d sources; name one for each",
+			n, len(o.content.Sources))
 	}
-	last := o.app.Status.Sync
-	if fault.ClassOf(err) != fault.Transient || last.Revision == "" || !sameSource(last.ComparedTo.Source, o.source) {
-		return err
+	last := compared(o)
+	revisions := make([]string, len(o.content.Sources))
+	for i, s := range o.content.Sources {
+		origin := originOf(o.app, s)
+		if i < len(l.revisions) && l.revisions[i] != "" {
+			origin.Revision = l.revisions[i]
+		}
+		revision, _, err := e.Sources.Resolve(ctx, origin, maxAge)
+		if err == nil {
+			revisions[i] = revision
+			continue
+		}
+		if fault.ClassOf(err) != fault.Transient || !last.Known() || !last.SameSources(o.content) {
+			return err
+		}
+		revisions[i] = last.Revisions[i]
+		o.err = errors.Join(o.err, err)
+		o.findings = append(o.findings, finding.Finding{
+			Reason: finding.Comparison, Severity: finding.Warning,
+			Message: fmt.Sprintf("the repository is out of reach, compared with the last known revision %s: %v", revisions[i], err),
+		})
 	}
-	o.revision = last.Revision
-	o.err = err
-	o.findings = append(o.findings, finding.Finding{
-		Reason: finding.Comparison, Severity: finding.Warning,
-		Message: fmt.Sprintf("the repository is out of reach, compared with the last known revision %s: %v", last.Revision, err),
-	})
+	o.content.Revisions = revisions
 	return nil
 }
+
+// compared is what the status of the application speaks of.
+func compared(o *observation) status.Content { return status.Compared(o.app.Status.Sync) }
 
 // compare renders, asks the server what only it knows, and computes the plan.
 func (e *Engine) compare(ctx context.Context, o *observation, project policy.Project, l look) error {
 	rendered, err := e.manifests(ctx, o, l)
 	if err != nil {
+		e.footprints.set(o.app.Name, nil)
 		return err
+	}
+	if len(l.manifests) == 0 {
+		e.stand(o, o.content.Revisions)
+		e.hold(o, l)
 	}
 	var found []finding.Finding
 	o.rules, found = e.rules(o.app)
@@ -300,75 +319,6 @@ func (e *Engine) manifests(ctx context.Context, o *observation, l look) (manifes
 		out.Objects = append(out.Objects, objects...)
 	}
 	return out, nil
-}
-
-// render gives the manifests of the revision, from memory if nothing that
-// they were made from has changed.
-func (e *Engine) render(ctx context.Context, o *observation, l look) (manifest.Result, error) {
-	req := request(o.source)
-	commit := renderKey(o.source.RepoURL+"@"+o.revision, req)
-	if r, ok := e.renders.get(commit); ok && !l.hard {
-		return r, nil
-	}
-	tree, err := e.Sources.Tree(ctx, originOf(o.app, o.source), o.revision)
-	if err != nil {
-		return manifest.Result{}, err
-	}
-	if c, ok := tree.(io.Closer); ok {
-		defer func() { _ = c.Close() }()
-	}
-	key := commit
-	if d, ok := digest(tree, req.Source.Path); ok {
-		key = renderKey(d, req)
-	}
-	if r, ok := e.renders.get(key); ok && !l.hard {
-		e.renders.name(commit, key)
-		return r, nil
-	}
-	result, err := e.Renderer.Render(ctx, manifest.Trees{"": tree}, req)
-	if err != nil {
-		return manifest.Result{}, fmt.Errorf("rendering %q of %s at %s: %w", o.source.Path, o.source.RepoURL, short(o.revision), err)
-	}
-	e.renders.put(key, result)
-	e.renders.name(commit, key)
-	return result, nil
-}
-
-func request(s v1alpha1.ApplicationSource) manifest.Request {
-	return manifest.Request{Source: s}
-}
-
-// originOf says where the content of a source comes from.
-func originOf(app *v1alpha1.Application, s v1alpha1.ApplicationSource) manifest.Origin {
-	return manifest.Origin{
-		RepoURL: s.RepoURL, Chart: s.Chart, Revision: s.TargetRevision, TagPrefix: s.TagPrefix, Project: app.ProjectName(),
-	}
-}
-
-// digest names the content of a path, where the tree can: then a commit
-// elsewhere renders nothing anew.
-func digest(tree fs.FS, path string) (string, bool) {
-	d, ok := tree.(interface {
-		Digest(path string) (string, error)
-	})
-	if !ok {
-		return "", false
-	}
-	name, err := d.Digest(cleanPath(path))
-	return name, err == nil
-}
-
-// renderKey names what a render depends on.
-func renderKey(content string, req manifest.Request) string {
-	return fmt.Sprintf("%s %s %+v", content, req.Source.Path, req.Source.Directory)
-}
-
-func cleanPath(p string) string {
-	p = strings.Trim(strings.TrimPrefix(p, "./"), "/")
-	if p == "" {
-		return "."
-	}
-	return p
 }
 
 // askers is how many questions of one application are on the wire at once.

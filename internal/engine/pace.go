@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 // pace spreads the first questions after a start without a log of confirmed
@@ -62,14 +64,13 @@ func (p *pace) forget(app string) {
 // and only where the status speaks of the spec and the commit at hand.
 func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.Duration {
 	st := app.Status
-	sources := app.Sources()
-	if st.Sync.Status != v1alpha1.SyncStatusCodeSynced || len(sources) != 1 || !sameSource(st.Sync.ComparedTo.Source, sources[0]) ||
+	if st.Sync.Status != v1alpha1.SyncStatusCodeSynced || !status.Compared(st.Sync).SameSources(status.ContentOf(app)) ||
 		app.Annotations[v1alpha1.AnnotationRefresh] != "" || len(e.knownVerdicts(app.Name)) > 0 {
 		return 0
 	}
 	s := e.Settings()
-	commit, _, err := e.Sources.Resolve(ctx, originOf(app, sources[0]), s.MaxAge)
-	if err != nil || commit != st.Sync.Revision {
+	revisions, err := e.targets(ctx, app)
+	if err != nil || !slices.Equal(revisions, status.Compared(st.Sync).Revisions) {
 		return 0
 	}
 	return e.pace.turn(app.Name, len(st.Resources), s.ConfirmRate, e.Now())

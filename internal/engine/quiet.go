@@ -45,10 +45,6 @@ func (q *quiet) keep(app string, mark uint64, was bool) {
 // and the facts of the objects that it has or wants. ok is false where one of
 // them cannot be had without a proper look.
 func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (mark uint64, ok bool) {
-	sources := app.Sources()
-	if len(sources) != 1 {
-		return 0, false
-	}
 	project, err := e.Hub.Project(ctx, app.ProjectName())
 	if err != nil {
 		return 0, false
@@ -58,14 +54,16 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (ma
 		return 0, false
 	}
 	s := e.Settings()
-	commit, _, err := e.Sources.Resolve(ctx, originOf(app, sources[0]), s.MaxAge)
+	revisions, err := e.targets(ctx, app)
 	if err != nil {
 		return 0, false
 	}
 	var h maphash.Hash
 	h.SetSeed(e.quiet.seed)
-	texts(&h, app.ResourceVersion, project.ResourceVersion, commit)
+	texts(&h, app.ResourceVersion, project.ResourceVersion)
+	texts(&h, revisions...)
 	maphash.WriteComparable(&h, s.Ignore)
+	texts(&h, s.Build.KustomizeOptions)
 	maphash.WriteComparable(&h, c.View().Version)
 	for _, f := range c.Managed(object.Instance(e.Namespace, app.Namespace, app.Name)) {
 		texts(&h, f.UID, f.ResourceVersion)

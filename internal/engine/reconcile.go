@@ -63,7 +63,7 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 	o.findings = append(o.findings, decision.Findings...)
 	if decision.Sync {
 		if len(decision.Only) > 0 {
-			e.drifts.see(name, plan.Drifts(*o.plan, decision.Only, o.revision, e.Now()))
+			e.drifts.see(name, plan.Drifts(*o.plan, decision.Only, o.content.Name(), e.Now()))
 		}
 		e.refreshed(ctx, o, start, decision, true)
 		return e.begin(ctx, o, automatic(app, o, decision))
@@ -113,11 +113,11 @@ func (e *Engine) autoSync(o *observation) plan.Decision {
 		Backoff: e.Settings().Backoff,
 		Now:     e.Now(),
 
-		Revision: o.revision,
+		Revision: o.content.Name(),
 		Rejected: o.app.Annotations[v1alpha1.AnnotationRejected],
 		Hold:     plan.HoldOf(o.app),
 		Window:   e.window(o, policy.WindowOp{}),
-		Fights:   plan.Fights(e.drifts.of(o.app.Name), o.revision, e.Now()),
+		Fights:   plan.Fights(e.drifts.of(o.app.Name), o.content.Name(), e.Now()),
 	})
 }
 
@@ -142,7 +142,7 @@ func lastAttempt(o *observation) *plan.Attempt {
 	}
 	return &plan.Attempt{
 		Unserved:  unserved,
-		Same:      s.SyncResult.Revision == o.revision && sameSource(s.SyncResult.Source, o.source),
+		Same:      status.Synced(s.SyncResult).Same(o.content),
 		Succeeded: s.Phase == v1alpha1.OperationSucceeded,
 		Finished:  s.FinishedAt.Time,
 		Heals:     int(s.Operation.Sync.AutoHealAttemptsCount),
@@ -156,11 +156,13 @@ func automatic(app *v1alpha1.Application, o *observation, d plan.Decision) *v1al
 		InitiatedBy: v1alpha1.OperationInitiator{Automated: true},
 		Retry:       plan.RetryOf(app),
 		Sync: &v1alpha1.SyncOperation{
-			Revision:              o.revision,
 			Prune:                 plan.AutomationOf(app).Prune,
 			SyncOptions:           app.Spec.SyncPolicy.SyncOptions,
 			AutoHealAttemptsCount: int64(d.Heals),
 		},
+	}
+	if op.Sync.Revision = o.content.First(); o.content.Many {
+		op.Sync.Revision, op.Sync.Revisions = "", o.content.Revisions
 	}
 	for _, k := range d.Only {
 		op.Sync.Resources = append(op.Sync.Resources, v1alpha1.SyncOperationResource{
@@ -199,9 +201,8 @@ func (e *Engine) status(o *observation, op *v1alpha1.OperationState) v1alpha1.Ap
 	return status.Project(status.Input{
 		App:              o.app,
 		Plan:             o.plan,
-		Source:           o.source,
-		SourceType:       v1alpha1.SourceTypeDirectory,
-		Revision:         o.revision,
+		Content:          o.content,
+		Types:            o.types(),
 		Findings:         o.findings,
 		Operation:        op,
 		ByLetter:         e.Settings().Gate.ByLetter,
@@ -210,10 +211,22 @@ func (e *Engine) status(o *observation, op *v1alpha1.OperationState) v1alpha1.Ap
 	})
 }
 
+// types are what the sources turned out to be; one that gives no manifests has
+// none.
+func (o *observation) types() []v1alpha1.SourceType {
+	out := make([]v1alpha1.SourceType, len(o.rendered))
+	for i, r := range o.rendered {
+		if r != nil {
+			out[i] = r.Result.Type
+		}
+	}
+	return out
+}
+
 // Plan says what a sync of the application to the revision (empty: its target
 // revision) would do. It writes nothing.
 func (e *Engine) Plan(ctx context.Context, app *v1alpha1.Application, revision string) (plan.Plan, string, error) {
-	o := e.observe(ctx, app, look{revision: revision, asked: true})
+	o := e.observe(ctx, app, look{revisions: only(revision), asked: true})
 	if o.plan == nil {
 		var messages []error
 		for _, f := range o.findings {
@@ -221,11 +234,15 @@ func (e *Engine) Plan(ctx context.Context, app *v1alpha1.Application, revision s
 				messages = append(messages, errors.New(f.Message))
 			}
 		}
-		return plan.Plan{}, o.revision, errors.Join(messages...)
+		return plan.Plan{}, o.content.Name(), errors.Join(messages...)
 	}
-	return *o.plan, o.revision, nil
+	return *o.plan, o.content.Name(), nil
 }
 
-func sameSource(a, b v1alpha1.ApplicationSource) bool {
-	return equality.Semantic.DeepEqual(a, b)
+// only is a list of one, or none.
+func only(revision string) []string {
+	if revision == "" {
+		return nil
+	}
+	return []string{revision}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 // remove takes an application down: the hooks before, its objects, the hooks
@@ -178,10 +179,12 @@ func (r removal) cleanup(phase plan.Phase) func(context.Context) (bool, error) {
 // look renders the hooks of the deletion, from the revision that was compared
 // last: what the application leaves behind is what that one asked for.
 func (r removal) look(ctx context.Context) (*observation, error) {
-	revision := r.app.Status.Sync.Revision
-	o := r.engine.observe(ctx, r.app, look{
-		revision: revision, removing: true, run: plan.Run{Started: r.app.DeletionTimestamp.Time, Revision: revision},
-	})
+	last := status.Compared(r.app.Status.Sync)
+	l := look{removing: true, run: plan.Run{Started: r.app.DeletionTimestamp.Time, Revision: last.First()}}
+	if last.Known() && len(last.Revisions) == len(r.app.Sources()) {
+		l.revisions = last.Revisions
+	}
+	o := r.engine.observe(ctx, r.app, l)
 	if o.plan != nil {
 		return o, nil
 	}
@@ -194,7 +197,7 @@ func deletion(k object.Key, message string) finding.Finding {
 
 // tell writes findings into the application's conditions.
 func (r removal) tell(ctx context.Context, findings []finding.Finding) error {
-	o := &observation{app: r.app, source: r.app.Status.Sync.ComparedTo.Source, revision: r.app.Status.Sync.Revision, findings: findings}
+	o := &observation{app: r.app, content: status.Compared(r.app.Status.Sync), findings: findings}
 	_, err := r.engine.report(ctx, o, r.app.Status.OperationState)
 	return err
 }

@@ -3,93 +3,155 @@ package engine
 import (
 	"container/list"
 	"encoding/json"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
-// renders remembers rendered manifests by the content that they were made
-// from, up to a number of bytes; the least recently used go first. A commit is
-// another name for the content that it has, so that the same commit is found
-// without opening it. What renders returns is shared: nobody may change it.
+// renders remembers rendered manifests by what was asked for, up to a number of
+// bytes; the least recently used go first. One question has an answer for each
+// content that it was asked about. What renders returns is shared: nobody may
+// change it.
 type renders struct {
 	most int
 
-	mu      sync.Mutex
-	size    int
-	entries map[string]*list.Element
-	// names are the other names of the entries.
-	names map[string]string
+	mu   sync.Mutex
+	size int
+	// asked has the answers to a question, the newest first.
+	asked map[string][]*list.Element
+	// names are the revisions that an answer is known to be of: content is found
+	// by them without being looked at.
+	names map[string]*list.Element
 	order *list.List
 }
 
+// rendered is the answer to a question.
 type rendered struct {
-	key    string
-	names  []string
-	size   int
-	result manifest.Result
+	Result manifest.Result
+	// Revision and APIs are those that the answer depends on; empty if it does
+	// not.
+	Revision, APIs string
+	// Needs are what had to be fetched besides.
+	Needs []needed
+	// Names are kept here for the next process.
+	Names []string
+
+	ask  string
+	size int
+}
+
+// needed is a need and what met it.
+type needed struct {
+	Need manifest.Need
+	// Revision is what its own revision stood for when it was looked up at Seen.
+	Revision string
+	Seen     time.Time
 }
 
 func newRenders(most int) *renders {
-	return &renders{most: most, entries: map[string]*list.Element{}, names: map[string]string{}, order: list.New()}
+	return &renders{most: most, asked: map[string][]*list.Element{}, names: map[string]*list.Element{}, order: list.New()}
 }
 
-// get finds a render by its key or by another name.
-func (r *renders) get(key string) (manifest.Result, bool) {
+// named finds an answer by one of its names.
+func (r *renders) named(name string) (*rendered, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if content, ok := r.names[key]; ok {
-		key = content
-	}
-	el, ok := r.entries[key]
+	el, ok := r.names[name]
 	if !ok {
-		return manifest.Result{}, false
+		return nil, false
 	}
 	r.order.MoveToFront(el)
 	entry, _ := el.Value.(*rendered)
-	return entry.result, true
+	return entry, true
 }
 
-// mostNames bounds the commits that an entry is known by; the oldest go first.
-const mostNames = 8
-
-// name adds another name to an entry.
-func (r *renders) name(name, key string) {
+// answers are those that a question has got so far, the newest first.
+func (r *renders) answers(ask string) []*rendered {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	el, ok := r.entries[key]
-	if !ok || r.names[name] == key {
-		return
+	out := make([]*rendered, 0, len(r.asked[ask]))
+	for _, el := range r.asked[ask] {
+		entry, _ := el.Value.(*rendered)
+		out = append(out, entry)
 	}
-	entry, _ := el.Value.(*rendered)
-	entry.names = append(entry.names, name)
-	r.names[name] = key
-	if len(entry.names) > mostNames {
-		delete(r.names, entry.names[0])
-		entry.names = entry.names[1:]
+	return out
+}
+
+// Bounds on what is kept of one question: its answers, and the names of each;
+// the oldest go first.
+const (
+	mostAnswers = 4
+	mostNames   = 8
+)
+
+// name adds a name to an answer, and says whether it is new.
+func (r *renders) name(entry *rendered, name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.asked[entry.ask], func(el *list.Element) bool { return el.Value == entry })
+	if i < 0 || slices.Contains(entry.Names, name) {
+		return false
+	}
+	el := r.asked[entry.ask][i]
+	entry.Names = append(slices.Clip(entry.Names), name)
+	r.names[name] = el
+	for len(entry.Names) > mostNames {
+		r.unname(entry.Names[0], el)
+		entry.Names = entry.Names[1:]
+	}
+	return true
+}
+
+// knows says whether an answer is known by a name.
+func (r *renders) knows(entry *rendered, name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(entry.Names, name)
+}
+
+// encode makes what the next process needs of an answer.
+func (r *renders) encode(entry *rendered) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return json.Marshal(entry)
+}
+
+func (r *renders) unname(name string, el *list.Element) {
+	if r.names[name] == el {
+		delete(r.names, name)
 	}
 }
 
-func (r *renders) put(key string, result manifest.Result) {
-	size := len(key)
-	for _, o := range result.Objects {
+// put keeps an answer with the names that it has.
+func (r *renders) put(ask string, entry *rendered) {
+	entry.ask, entry.size = ask, len(ask)
+	for _, o := range entry.Result.Objects {
 		raw, err := json.Marshal(o.Object)
 		if err != nil {
 			return
 		}
 		// Decoded, a manifest takes several times the bytes of its JSON.
-		size += 6 * len(raw)
+		entry.size += 6 * len(raw)
 	}
-	if size > r.most {
+	for _, read := range entry.Result.Reads {
+		entry.size += len(read.Path) + len(read.Digest) + len(read.Tree) + 64
+	}
+	if entry.size > r.most {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if el, ok := r.entries[key]; ok {
-		r.drop(el)
+	el := r.order.PushFront(entry)
+	r.asked[ask] = slices.Insert(r.asked[ask], 0, el)
+	for _, n := range entry.Names {
+		r.names[n] = el
 	}
-	r.entries[key] = r.order.PushFront(&rendered{key: key, size: size, result: result})
-	r.size += size
+	r.size += entry.size
+	for len(r.asked[ask]) > mostAnswers {
+		r.drop(r.asked[ask][mostAnswers])
+	}
 	for r.size > r.most {
 		r.drop(r.order.Back())
 	}
@@ -97,9 +159,12 @@ func (r *renders) put(key string, result manifest.Result) {
 
 func (r *renders) drop(el *list.Element) {
 	entry, _ := r.order.Remove(el).(*rendered)
-	delete(r.entries, entry.key)
-	for _, n := range entry.names {
-		delete(r.names, n)
+	r.asked[entry.ask] = slices.DeleteFunc(r.asked[entry.ask], func(other *list.Element) bool { return other == el })
+	if len(r.asked[entry.ask]) == 0 {
+		delete(r.asked, entry.ask)
+	}
+	for _, n := range entry.Names {
+		r.unname(n, el)
 	}
 	r.size -= entry.size
 }

@@ -17,26 +17,24 @@ func (e *Engine) supersede(
 	if !state.Operation.InitiatedBy.Automated || state.Phase != v1alpha1.OperationRunning || state.SyncResult == nil {
 		return Result{}, false, nil
 	}
-	sources := app.Sources()
-	if len(sources) != 1 {
-		return Result{}, false, nil
-	}
-	commit, _, err := e.Sources.Resolve(ctx, originOf(app, sources[0]), e.Settings().MaxAge)
+	revisions, err := e.targets(ctx, app)
 	if err != nil {
 		// What cannot be looked at is not newer.
 		return Result{}, false, nil
 	}
-	if commit == state.SyncResult.Revision && sameSource(state.SyncResult.Source, sources[0]) {
+	now := status.ContentOf(app)
+	if now.Revisions = revisions; now.Same(status.Synced(state.SyncResult)) {
 		return Result{}, false, nil
 	}
 	o := e.observe(ctx, app, look{})
 	if interrupted(ctx) {
 		return Result{}, true, nil
 	}
-	if o.plan == nil {
+	if o.plan == nil || o.content.Same(status.Synced(state.SyncResult)) {
+		// The newer commit is the same to this application.
 		return Result{}, false, nil
 	}
-	message := fmt.Sprintf("superseded by %s while it was waiting: %s", short(o.revision), state.Message)
+	message := fmt.Sprintf("superseded by %s while it was waiting: %s", short(o.content.Name()), state.Message)
 	ended := status.Finish(state, v1alpha1.OperationFailed, message, e.Now())
 	o.app = app.DeepCopy()
 	o.app.Status.OperationState = ended
@@ -48,6 +46,19 @@ func (e *Engine) supersede(
 	}
 	r, err = e.finish(ctx, o, ended)
 	return r, true, err
+}
+
+// targets are the revisions that the sources of an application stand at.
+func (e *Engine) targets(ctx context.Context, app *v1alpha1.Application) ([]string, error) {
+	var out []string
+	for _, s := range app.Sources() {
+		revision, _, err := e.Sources.Resolve(ctx, originOf(app, s), e.Settings().MaxAge)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, revision)
+	}
+	return out, nil
 }
 
 // pending tells of an attempt that waits for its time, unless something newer

@@ -31,7 +31,7 @@ func (e *Engine) start(o *observation, op *v1alpha1.Operation) *v1alpha1.Operati
 	if last := o.app.Status.OperationState; last != nil && !now.Truncate(time.Second).After(last.StartedAt.Time) {
 		now = last.StartedAt.Add(time.Second)
 	}
-	return status.Start(*op, o.source, o.revision, now)
+	return status.Start(*op, o.content, now)
 }
 
 // record writes an operation down before it does anything, and goes on.
@@ -42,7 +42,7 @@ func (e *Engine) record(ctx context.Context, o *observation, op *v1alpha1.Operat
 	guard(next, o.plan)
 	delete(next.Annotations, v1alpha1.AnnotationRefresh)
 	if len(op.Sync.Resources) == 0 && !op.Sync.DryRun &&
-		(op.InitiatedBy.Automated || o.revision == next.Annotations[v1alpha1.AnnotationRejected]) {
+		(op.InitiatedBy.Automated || o.content.Name() == next.Annotations[v1alpha1.AnnotationRejected]) {
 		// Something newer than what was rolled back is on its way, or a person
 		// took that up again.
 		delete(next.Annotations, v1alpha1.AnnotationRejected)
@@ -100,7 +100,7 @@ func (e *Engine) sync(ctx context.Context, app *v1alpha1.Application, op *v1alph
 	case fresh:
 		return e.begin(ctx, o, op)
 	case state.FinishedAt != nil:
-		return e.record(ctx, o, op, status.Again(state, o.source, o.revision))
+		return e.record(ctx, o, op, status.Again(state, o.content))
 	default:
 		return e.advance(ctx, o, state)
 	}
@@ -142,7 +142,7 @@ func (e *Engine) freshen(ctx context.Context, app *v1alpha1.Application) {
 func lookFor(op *v1alpha1.Operation, state *v1alpha1.OperationState, fresh bool) look {
 	l := look{asked: fresh, op: op}
 	if op.Sync != nil {
-		l.revision, l.source, l.manifests = op.Sync.Revision, op.Sync.Source, op.Sync.Manifests
+		l.revisions, l.content, l.manifests = revisionsOf(op.Sync), contentOf(op.Sync), op.Sync.Manifests
 	}
 	if fresh {
 		return l
@@ -152,11 +152,31 @@ func lookFor(op *v1alpha1.Operation, state *v1alpha1.OperationState, fresh bool)
 	switch {
 	case again && op.Retry.Refresh:
 		// The retry takes up what is newer.
-		l.revision, l.asked = "", true
+		l.revisions, l.asked = nil, true
 	case state.SyncResult != nil:
-		l.revision = state.SyncResult.Revision
+		l.revisions = status.Synced(state.SyncResult).Revisions
 	}
 	return l
+}
+
+// revisionsOf are the revisions that an operation names.
+func revisionsOf(s *v1alpha1.SyncOperation) []string {
+	if len(s.Revisions) > 0 {
+		return s.Revisions
+	}
+	return only(s.Revision)
+}
+
+// contentOf are the sources that an operation brings along; nil is none.
+func contentOf(s *v1alpha1.SyncOperation) *status.Content {
+	switch {
+	case len(s.Sources) > 0:
+		return &status.Content{Sources: s.Sources, Many: true}
+	case s.Source != nil:
+		return &status.Content{Sources: v1alpha1.ApplicationSources{*s.Source}}
+	default:
+		return nil
+	}
 }
 
 // unsupported names what an operation asks for and is not done: doing something
@@ -168,8 +188,9 @@ func unsupported(app *v1alpha1.Application, op *v1alpha1.Operation) string {
 		return "the operation has no sync; this version knows no other"
 	case len(s.Manifests) > 0 && app.Spec.SyncPolicy.AutomatedEnabled() && !s.DryRun:
 		return "Cannot sync local manifests while automated sync is on: it would undo them at once; turn it off, or use a dry run"
-	case len(s.Sources) > 0 || len(s.Revisions) > 0:
-		return "syncing other sources (operation.sync.sources or revisions) is not supported by this version"
+	case s.Revision != "" && app.Spec.Sources != nil && len(s.Sources) == 0 && s.Source == nil:
+		return fmt.Sprintf("the application has %d sources, so that revision %q is not clear; name one for each in operation.sync.revisions",
+			len(app.Spec.Sources), s.Revision)
 	default:
 		return ""
 	}
@@ -233,7 +254,7 @@ func (e *Engine) finish(ctx context.Context, o *observation, state *v1alpha1.Ope
 	if state.Phase == v1alpha1.OperationSucceeded {
 		e.healed(ctx, app, e.drifts.healed(app.Name, synced(state), e.Now()))
 	}
-	slog.InfoContext(ctx, "sync ended", "app", o.app.Name, "phase", state.Phase, "revision", short(o.revision),
+	slog.InfoContext(ctx, "sync ended", "app", o.app.Name, "phase", state.Phase, "revision", short(o.content.Name()),
 		"objects", len(status.Progress(state).Done), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)
 	// The look behind this status may be older than the target revision, and a
 	// failure may want another attempt: look again.

@@ -29,7 +29,7 @@ func (e *Engine) refreshed(ctx context.Context, o *observation, start time.Time,
 	if news {
 		level = slog.LevelInfo
 	}
-	slog.Log(ctx, level, "refreshed", "app", o.app.Name, "revision", short(o.revision), "reason", d.Reason, "took", took)
+	slog.Log(ctx, level, "refreshed", "app", o.app.Name, "revision", short(o.content.Name()), "reason", d.Reason, "took", took)
 	e.tell(transition.Transition{Kind: transition.Refreshed, App: o.app, At: e.Now(), Took: took, Message: d.Reason})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/field"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 // witness knows what was applied before. It is asked only about objects that
@@ -56,18 +57,18 @@ func (w *witness) lastSynced(ctx context.Context) (object.Set, error) {
 		return object.Set{}, nil
 	}
 	last := history[len(history)-1]
-	if last.Revision == w.o.revision && sameSource(last.Source, w.o.source) {
+	if status.Deployed(last).Same(w.o.content) {
 		return object.Set{}, nil
 	}
 	then := *w.o
-	then.source, then.revision = last.Source, last.Revision
+	then.content = status.Deployed(last)
 	rendered, err := w.engine.render(ctx, &then, look{})
 	if err != nil && fault.ClassOf(err) == fault.Transient {
 		return object.Set{}, fmt.Errorf("rendering what was synced last: %w", err)
 	}
 	if err != nil {
 		slog.WarnContext(ctx, "what was synced last cannot be rendered any more",
-			"app", w.o.app.Name, "revision", last.Revision, "error", err)
+			"app", w.o.app.Name, "revision", then.content.Name(), "error", err)
 		return object.Set{}, nil
 	}
 	wish, _ := w.engine.desire(w.o, rendered.Objects)

@@ -212,6 +212,8 @@ func (s *sources) Tree(_ context.Context, _ manifest.Origin, commit string) (fs.
 	return fstest.MapFS{"all.yaml": {Data: []byte(s.commits[commit])}}, nil
 }
 
+func (s *sources) File(context.Context, string, string) (fs.FS, error) { return nil, errors.New("no files") }
+
 func (r *renderer) Render(_ context.Context, trees manifest.Trees, _ manifest.Request) (manifest.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -48,6 +48,8 @@ type Kube struct {
 	// Version is like "1.36.3"; APIs are like "apps/v1" and "apps/v1/Deployment", in order.
 	Version string
 	APIs    []string
+	// Digest names the APIs, so that they need not be compared one by one.
+	Digest string
 }
 
 // Build is how the installation wants things rendered. The zero value has Argo CD's defaults.

@@ -13,6 +13,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/policy"
 )
@@ -141,6 +142,8 @@ type View struct {
 	// Schemas names the schema of each kind that a CRD defines: with another
 	// schema the server may answer differently.
 	Schemas map[schema.GroupKind]string
+	// Kube is what a render may know of the cluster. It is shared.
+	Kube *manifest.Kube
 	// Gaps are the API groups that discovery could not read. While one of them
 	// is among the groups of the application's objects nothing is pruned: an
 	// object may only look as if Git had dropped it.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,22 +27,7 @@ func Validate(app *v1alpha1.Application) []finding.Finding {
 	case d.Server != "" && d.Name != "":
 		invalid("application %q has both spec.destination.server and spec.destination.name; keep one", app.Name)
 	}
-	sources := app.Sources()
-	switch {
-	case len(sources) == 0:
-		invalid("application %q has no source; set spec.source.repoURL and spec.source.path", app.Name)
-	case sources[0].RepoURL == "":
-		invalid("application %q has a source without a repository; set spec.source.repoURL", app.Name)
-	case len(sources) == 1:
-		for _, tool := range unsupportedSource(sources[0]) {
-			invalid("application %q uses spec.source.%s, which this version does not render", app.Name, tool)
-		}
-		if sources[0].Path == "" && sources[0].Chart == "" {
-			invalid("application %q has a source without a path; set spec.source.path (\".\" is the whole repository)", app.Name)
-		}
-	default:
-		invalid("application %q has %d sources, and this version takes one; use spec.source", app.Name, len(sources))
-	}
+	out = append(out, SourceFindings(app)...)
 	for _, field := range notHonoured(app) {
 		out = append(out, finding.Finding{
 			Reason: finding.NotHonoured, Severity: finding.Warning,
@@ -53,23 +37,68 @@ func Validate(app *v1alpha1.Application) []finding.Finding {
 	return finding.Sort(out)
 }
 
-func unsupportedSource(s v1alpha1.ApplicationSource) []string {
-	var out []string
-	for name, set := range map[string]bool{
-		"chart": s.Chart != "", "helm": s.Helm != nil, "kustomize": s.Kustomize != nil, "plugin": s.Plugin != nil,
-		"ref": s.Ref != "", "tagPrefix": s.TagPrefix != "",
-		"directory.jsonnet": s.Directory != nil && usesJsonnet(s.Directory.Jsonnet),
-	} {
-		if set {
-			out = append(out, name)
-		}
+// SourceFindings are what is wrong with the sources of an application by
+// themselves.
+func SourceFindings(app *v1alpha1.Application) []finding.Finding {
+	var out []finding.Finding
+	for _, problem := range sourceProblems(app) {
+		out = append(out, finding.Finding{
+			Reason: finding.InvalidSpec, Severity: finding.Error, Message: fmt.Sprintf("application %q %s", app.Name, problem),
+		})
 	}
-	slices.Sort(out)
 	return out
 }
 
-func usesJsonnet(j v1alpha1.ApplicationSourceJsonnet) bool {
-	return len(j.ExtVars) > 0 || len(j.TLAs) > 0 || len(j.Libs) > 0
+// sourceProblems are what is wrong with the sources by themselves.
+func sourceProblems(app *v1alpha1.Application) []string {
+	sources := app.Sources()
+	if len(sources) == 0 {
+		return []string{"has no source; set spec.source.repoURL and spec.source.path"}
+	}
+	var out []string
+	refs := map[string]bool{}
+	for i, s := range sources {
+		which := "a source"
+		if len(sources) > 1 {
+			which = fmt.Sprintf("source %d", i+1)
+		}
+		say := func(format string, args ...any) { out = append(out, "has "+which+" "+fmt.Sprintf(format, args...)) }
+		tools := toolsOf(s)
+		switch {
+		case s.RepoURL == "":
+			say("without a repository; set its repoURL")
+		case s.Path == "" && s.Chart == "" && s.Ref == "" && !strings.HasPrefix(s.RepoURL, "oci://"):
+			say("without a path; set its path (\".\" is the whole repository)")
+		case s.Ref != "" && s.Chart != "":
+			say("with both a ref and a chart; a chart has no files that others may refer to")
+		case s.Ref != "" && refs[s.Ref]:
+			say("with the ref %q, which another source has", s.Ref)
+		case s.Ref != "" && strings.ContainsAny(s.Ref, "/$ "):
+			say("with the ref %q; a ref is one word", s.Ref)
+		case len(tools) > 1:
+			say("with the settings of several tools (%s); keep those of one", strings.Join(tools, ", "))
+		}
+		refs[s.Ref] = s.Ref != ""
+	}
+	return out
+}
+
+func toolsOf(s v1alpha1.ApplicationSource) []string {
+	var out []string
+	for _, tool := range []struct {
+		name string
+		set  bool
+	}{
+		{"helm", s.Helm != nil},
+		{"kustomize", s.Kustomize != nil},
+		{"directory", s.Directory != nil},
+		{"plugin", s.Plugin != nil},
+	} {
+		if tool.set {
+			out = append(out, tool.name)
+		}
+	}
+	return out
 }
 
 // compareOptions are an application's wishes for its comparison, each with

@@ -13,16 +13,13 @@ import (
 )
 
 // Start is the state of an operation that begins.
-func Start(op v1alpha1.Operation, source v1alpha1.ApplicationSource, revision string, now time.Time) *v1alpha1.OperationState {
+func Start(op v1alpha1.Operation, of Content, now time.Time) *v1alpha1.OperationState {
 	return &v1alpha1.OperationState{
-		Operation: op,
-		Phase:     v1alpha1.OperationRunning,
-		Message:   "waiting to start",
-		StartedAt: stamp(now),
-		SyncResult: &v1alpha1.SyncOperationResult{
-			Revision: revision,
-			Source:   source,
-		},
+		Operation:  op,
+		Phase:      v1alpha1.OperationRunning,
+		Message:    "waiting to start",
+		StartedAt:  stamp(now),
+		SyncResult: of.result(),
 	}
 }
 
@@ -60,7 +57,7 @@ func taskOf(r v1alpha1.ResourceResult) plan.Task {
 func RunOf(s *v1alpha1.OperationState) plan.Run {
 	r := plan.Run{Started: s.StartedAt.Time, Attempt: int(s.RetryCount)}
 	if s.SyncResult != nil {
-		r.Revision = s.SyncResult.Revision
+		r.Revision = Synced(s.SyncResult).First()
 	}
 	return r
 }
@@ -141,10 +138,10 @@ func Wait(s *v1alpha1.OperationState, message string, wait time.Duration, now ti
 
 // Again begins the next attempt of an operation: what the last one did is not
 // recorded any more.
-func Again(s *v1alpha1.OperationState, source v1alpha1.ApplicationSource, revision string) *v1alpha1.OperationState {
+func Again(s *v1alpha1.OperationState, of Content) *v1alpha1.OperationState {
 	out := s.DeepCopy()
 	out.FinishedAt = nil
-	out.SyncResult = &v1alpha1.SyncOperationResult{Revision: revision, Source: source}
+	out.SyncResult = of.result()
 	return out
 }
 
@@ -173,6 +170,7 @@ func Remember(app *v1alpha1.Application, s *v1alpha1.OperationState) v1alpha1.Re
 	started := s.StartedAt
 	history = append(slices.Clone(history), v1alpha1.RevisionHistory{
 		ID: id, Revision: s.SyncResult.Revision, Source: s.SyncResult.Source,
+		Revisions: s.SyncResult.Revisions, Sources: s.SyncResult.Sources,
 		DeployStartedAt: &started, DeployedAt: *s.FinishedAt, InitiatedBy: s.Operation.InitiatedBy,
 	})
 	limit := int64(defaultHistory)

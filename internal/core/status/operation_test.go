@@ -15,7 +15,7 @@ import (
 )
 
 func start(sync *v1alpha1.SyncOperation) *v1alpha1.OperationState {
-	return status.Start(v1alpha1.Operation{Sync: sync}, v1alpha1.ApplicationSource{RepoURL: "https://git.example.com/shop"}, "c0ffee", dawn)
+	return status.Start(v1alpha1.Operation{Sync: sync}, content(v1alpha1.ApplicationSource{RepoURL: "https://git.example.com/shop"}), dawn)
 }
 
 func TestStart(t *testing.T) {
@@ -23,7 +23,7 @@ func TestStart(t *testing.T) {
 		Sync:        &v1alpha1.SyncOperation{Prune: true, Resources: []v1alpha1.SyncOperationResource{{Group: "apps", Kind: "Deployment", Name: "web"}}},
 		InitiatedBy: v1alpha1.OperationInitiator{Username: "ada"},
 	}
-	got := status.Start(op, v1alpha1.ApplicationSource{Path: "x"}, "c0ffee", dawn)
+	got := status.Start(op, content(v1alpha1.ApplicationSource{Path: "x"}), dawn)
 	if d := cmp.Diff(op, got.Operation); d != "" {
 		t.Errorf("the operation differs (-want +got):\n%s", d)
 	}
@@ -198,4 +198,9 @@ func TestTimesAreWholeSecondsInUTC(t *testing.T) {
 			t.Errorf("%s at %v does not survive the API", name, got)
 		}
 	}
+}
+
+// content is one source at a commit.
+func content(s v1alpha1.ApplicationSource) status.Content {
+	return status.Content{Sources: v1alpha1.ApplicationSources{s}, Revisions: []string{"c0ffee"}}
 }

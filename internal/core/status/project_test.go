@@ -39,8 +39,8 @@ func newApp() *v1alpha1.Application {
 
 func input(app *v1alpha1.Application, now time.Time, items ...plan.Item) status.Input {
 	return status.Input{
-		App: app, Plan: &plan.Plan{Items: items}, Source: *app.Spec.Source, SourceType: v1alpha1.SourceTypeDirectory,
-		Revision: "c0ffee", ControlNamespace: "argocd", Now: now,
+		App: app, Plan: &plan.Plan{Items: items}, Content: content(*app.Spec.Source),
+		Types: []v1alpha1.SourceType{v1alpha1.SourceTypeDirectory}, ControlNamespace: "argocd", Now: now,
 	}
 }
 
@@ -125,7 +125,7 @@ func TestNothingChangedIsEqual(t *testing.T) {
 		"empty":         func(in *status.Input) { in.Plan.Items = nil },
 		"missing":       func(in *status.Input) { in.Plan.Items = []plan.Item{missing("Pod", "a")} },
 		"never seen":    func(in *status.Input) { in.Plan = nil },
-		"no revision":   func(in *status.Input) { in.Plan, in.Revision = nil, "" },
+		"no revision":   func(in *status.Input) { in.Plan, in.Content.Revisions = nil, nil },
 		"degraded":      func(in *status.Input) { in.Plan.Items = []plan.Item{live("Pod", "a", health.Degraded, "no")} },
 		"with pruning":  func(in *status.Input) { in.Plan.Items = []plan.Item{prunable("a", health.Healthy)} },
 		"with findings": func(in *status.Input) { in.Findings = findings("b", "a", "b") },
@@ -212,7 +212,7 @@ func TestUnknownKeepsWhatWasSeen(t *testing.T) {
 	pod.Live.Images = []string{"web:1"}
 	app.Status = status.Project(input(app, dawn, pod))
 	in := input(app, noon)
-	in.Plan, in.Revision, in.SourceType = nil, "", ""
+	in.Plan, in.Content.Revisions, in.Types = nil, nil, nil
 	in.Findings = findings("no network")
 	got := status.Project(in)
 	want := *app.Status.DeepCopy()
@@ -222,7 +222,7 @@ func TestUnknownKeepsWhatWasSeen(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the status differs (-want +got):\n%s", d)
 	}
-	in.Revision = "beef"
+	in.Content.Revisions = []string{"beef"}
 	if got := status.Project(in).Sync.Revision; got != "beef" {
 		t.Errorf("the revision that could not be compared is %q", got)
 	}

@@ -26,11 +26,10 @@ type Input struct {
 	// Plan is nil when the comparison could not be made: the verdict is then
 	// Unknown, and what was known of the objects stays.
 	Plan *plan.Plan
-	// Source and Revision are what was compared.
-	Source     v1alpha1.ApplicationSource
-	SourceType v1alpha1.SourceType
-	Revision   string
-	Findings   []finding.Finding
+	// Content is what was compared, and Types what its sources turned out to be.
+	Content  Content
+	Types    []v1alpha1.SourceType
+	Findings []finding.Finding
 	// Operation is the running or last operation, as it is to be told.
 	Operation *v1alpha1.OperationState
 	// ByLetter leaves out of the application's health what Argo CD gives none.
@@ -50,7 +49,13 @@ func Project(in Input) v1alpha1.ApplicationStatus {
 	out.Conditions = conditions(in.App.Status.Conditions, in.Findings, now)
 	out.Sync = syncStatus(in)
 	if in.Plan != nil {
-		out.SourceType = in.SourceType
+		out.SourceType, out.SourceTypes = "", nil
+		switch {
+		case in.Content.Many:
+			out.SourceTypes = in.Types
+		case len(in.Types) > 0:
+			out.SourceType = in.Types[0]
+		}
 		out.Resources = resources(*in.Plan)
 		out.Summary = summary(*in.Plan)
 	}
@@ -63,19 +68,19 @@ func Project(in Input) v1alpha1.ApplicationStatus {
 
 func syncStatus(in Input) v1alpha1.SyncStatus {
 	out := v1alpha1.SyncStatus{
-		Status:   v1alpha1.SyncStatusCodeUnknown,
-		Revision: in.Revision,
+		Status: v1alpha1.SyncStatusCodeUnknown,
 		ComparedTo: v1alpha1.ComparedTo{
-			Source:            in.Source,
 			Destination:       in.App.Spec.Destination,
 			IgnoreDifferences: in.App.Spec.IgnoreDifferences,
 		},
 	}
+	out.ComparedTo.Source, out.Revision = in.Content.single()
+	out.ComparedTo.Sources, out.Revisions = in.Content.lists()
 	if in.Plan != nil {
 		out.Status = v1alpha1.SyncStatusCode(in.Plan.Status())
 	}
-	if in.Revision == "" {
-		out.Revision = in.App.Status.Sync.Revision
+	if !in.Content.Known() {
+		out.Revision, out.Revisions = in.App.Status.Sync.Revision, in.App.Status.Sync.Revisions
 	}
 	return out
 }

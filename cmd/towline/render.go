@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/cli"
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/render"
+	"github.com/towline-cd/towline/internal/source"
+)
+
+// renderApp renders an application for somebody who looks, with the parts that
+// the controller has.
+func renderApp(ctx context.Context, app *v1alpha1.Application, r cli.Rendering) (cli.Rendered, error) {
+	dir, err := os.MkdirTemp("", "towline-render-")
+	if err != nil {
+		return cli.Rendered{}, fmt.Errorf("making a folder to fetch into: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	git, err := source.New(source.Options{Dir: dir})
+	if err != nil {
+		return cli.Rendered{}, err
+	}
+	defer func() { _ = git.Close() }()
+	var from engine.Sources = sources{git: git}
+	if r.Repo != "" {
+		root, err := os.OpenRoot(r.Repo)
+		if err != nil {
+			return cli.Rendered{}, fmt.Errorf("opening the folder of the repository: %w", err)
+		}
+		defer func() { _ = root.Close() }()
+		from = folderFirst{Sources: from, tree: root.FS()}.of(app)
+	}
+	e := engine.New(engine.Options{
+		Sources: from, Renderer: render.Directory{}, Settings: func() engine.Settings { return engine.Settings{} }, Now: time.Now,
+	})
+	got, err := e.Render(ctx, app, engine.Rendering{Revisions: r.Revisions, Kube: r.Kube})
+	return cli.Rendered{Objects: got.Objects, Skipped: got.Skipped, Notes: got.Notes, Incomplete: got.Incomplete}, err
+}
+
+// folderFirst takes one repository from a folder of this machine.
+type folderFirst struct {
+	engine.Sources
+	repo string
+	tree fs.FS
+}
+
+// of makes the folder stand for the first repository of an application.
+func (f folderFirst) of(app *v1alpha1.Application) folderFirst {
+	if all := app.Sources(); len(all) > 0 {
+		f.repo = all[0].RepoURL
+	}
+	return f
+}
+
+// atHand is the revision of what lies in a folder.
+const atHand = "local"
+
+func (f folderFirst) mine(of manifest.Origin) bool { return of.Chart == "" && of.RepoURL == f.repo }
+
+// Resolve names the revision that an origin stands at.
+func (f folderFirst) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (string, time.Time, error) {
+	if f.mine(of) {
+		return atHand, time.Now(), nil
+	}
+	return f.Sources.Resolve(ctx, of, maxAge)
+}
+
+// Tree is the content of a revision.
+func (f folderFirst) Tree(ctx context.Context, of manifest.Origin, revision string) (fs.FS, error) {
+	if f.mine(of) {
+		return f.tree, nil
+	}
+	return f.Sources.Tree(ctx, of, revision)
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/towline-cd/towline/internal/core/object"
+)
+
+type manifesting struct {
+	*session
+	output    output
+	rendering Rendering
+}
+
+func newManifests(env *Env, g *global) *cobra.Command {
+	c := &manifesting{}
+	cmd := &cobra.Command{
+		Use:   "manifests NAME",
+		Short: "Show the manifests that Git asks for",
+		Long: "Show the manifests that the sources of an application render to, as the controller would render them now, with\n" +
+			"the settings and the credentials of the installation. The values of Secrets are masked.",
+		Example: "  towline app manifests shop --revision feature-x",
+		Args:    exactlyOne,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.output.check(); err != nil {
+				return err
+			}
+			s, names, err := g.connect(cmd.Context(), env, args)
+			if err != nil {
+				return err
+			}
+			c.session = s
+			return c.run(cmd.Context(), names[0])
+		},
+		ValidArgsFunction: g.complete(env, false),
+	}
+	c.output.register(cmd, outputJSON, outputYAML, outputName)
+	cmd.Flags().StringSliceVar(&c.rendering.Revisions, "revision", nil,
+		"render this branch, tag, commit or version, one for each source (default: those of the application)")
+	cmd.Flags().StringVar(&c.rendering.Repo, "local", "", "render a folder of this machine in place of the first repository")
+	return cmd
+}
+
+func (c *manifesting) run(ctx context.Context, name string) error {
+	app, err := c.hub.Application(ctx, name)
+	if err != nil {
+		return c.explain(name, err)
+	}
+	c.rendering.Hub = &c.flags
+	got, err := c.env.Render(ctx, app, c.rendering)
+	if err != nil {
+		return fmt.Errorf("rendering application %q: %w", name, err)
+	}
+	for i, u := range got.Objects {
+		got.Objects[i] = object.Redact(u)
+	}
+	return writeRendered(c.env, c.output, got)
+}

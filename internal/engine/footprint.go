@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/reads"
+)
+
+// place is a revision of a repository as applications name it: a branch that
+// moves, for those who follow it.
+type place struct{ repo, revision string }
+
+// footprints remember what the applications read of each place, so that a push
+// wakes those whom it concerns and nobody else.
+type footprints struct {
+	mu     sync.Mutex
+	places map[place]*ground
+	apps   map[string][]place
+}
+
+// ground is what was read of one place, and of which commit.
+type ground struct {
+	index reads.Index
+	at    map[string]string
+}
+
+func newFootprints() *footprints {
+	return &footprints{places: map[place]*ground{}, apps: map[string][]place{}}
+}
+
+// footprint is what an application read of a place.
+type footprint struct {
+	commit string
+	reads  []reads.Read
+}
+
+// set replaces what is known of an application; nil forgets it.
+func (f *footprints) set(app string, prints map[place]footprint) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.apps[app] {
+		if _, stays := prints[p]; stays {
+			continue
+		}
+		g := f.places[p]
+		g.index.Set(app, nil)
+		delete(g.at, app)
+		if g.index.Len() == 0 {
+			delete(f.places, p)
+		}
+	}
+	delete(f.apps, app)
+	for p, print := range prints {
+		g, ok := f.places[p]
+		if !ok {
+			g = &ground{at: map[string]string{}}
+			f.places[p] = g
+		}
+		g.index.Set(app, reads.Of(print.reads))
+		g.at[app] = print.commit
+		f.apps[app] = append(f.apps[app], p)
+	}
+}
+
+// level are those of the applications that are known to have read the commit,
+// and the others.
+func (f *footprints) level(p place, commit string, apps []string) (level, others []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g, ok := f.places[p]
+	if !ok {
+		return nil, apps
+	}
+	for _, app := range apps {
+		if g.at[app] == commit && g.index.Has(app) {
+			level = append(level, app)
+		} else {
+			others = append(others, app)
+		}
+	}
+	return level, others
+}
+
+// move takes level applications to another commit, and returns those whom the
+// changes concern, who stay.
+func (f *footprints) move(p place, level []string, to string, changes []reads.Change) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g, ok := f.places[p]
+	if !ok {
+		return level
+	}
+	touched := g.index.Touched(changes)
+	var out []string
+	for _, app := range level {
+		if _, found := slices.BinarySearch(touched, app); found {
+			out = append(out, app)
+			continue
+		}
+		if _, known := g.at[app]; known {
+			g.at[app] = to
+		}
+	}
+	return out
+}
+
+// Changer tells what differs between two commits.
+type Changer interface {
+	Changes(ctx context.Context, of manifest.Origin, from, to string) ([]reads.Change, error)
+}
+
+// Touched are those of the applications that follow a revision of a repository
+// whom its move from one commit to another concerns. Whoever is not known to
+// have read the former is among them.
+func (e *Engine) Touched(ctx context.Context, of manifest.Origin, from, to string, apps []string) []string {
+	p := place{repo: of.RepoURL, revision: of.Revision}
+	level, others := e.footprints.level(p, from, apps)
+	if len(level) == 0 || e.Changer == nil {
+		return apps
+	}
+	changes, err := e.Changer.Changes(ctx, of, from, to)
+	if err != nil {
+		slog.WarnContext(ctx, "comparing commits failed; all applications of the repository are looked at",
+			"repository", of.RepoURL, "from", short(from), "to", short(to), "error", err)
+		return apps
+	}
+	return append(others, e.footprints.move(p, level, to, changes)...)
+}
+
+// stand notes what an application read. What it read of a place that it names
+// twice, or whose revision is part of the answer, is not known well enough.
+func (e *Engine) stand(o *observation, revisions []string) {
+	prints := map[place]footprint{}
+	for i, s := range o.content.Sources {
+		if s.Chart != "" {
+			continue
+		}
+		p := place{repo: s.RepoURL, revision: s.TargetRevision}
+		print, known := o.print(i)
+		if before, twice := prints[p]; twice {
+			print.reads = append(before.reads, print.reads...)
+			known = known && before.commit != ""
+		}
+		print.commit = ""
+		if known {
+			print.commit = revisions[i]
+		}
+		prints[p] = print
+	}
+	for p, print := range prints {
+		if print.commit == "" {
+			delete(prints, p)
+		}
+	}
+	e.footprints.set(o.app.Name, prints)
+}
+
+// print is what was read of the content of a source, by itself and by those who
+// refer to it.
+func (o *observation) print(i int) (footprint, bool) {
+	var out footprint
+	s := o.content.Sources[i]
+	for j, r := range o.rendered {
+		if r == nil {
+			continue
+		}
+		if r.Result.Reads == nil || r.Revision != "" {
+			return out, false
+		}
+		if j == i {
+			out.reads = append(out.reads, readsOf(r, "")...)
+		}
+		if s.Ref != "" {
+			out.reads = append(out.reads, readsOf(r, refTree(s))...)
+		}
+	}
+	return out, true
+}
+
+// hold keeps the revision that the status speaks of, where the one at hand is
+// the same to the application: that is not worth a write, and not a new thing
+// to sync.
+func (e *Engine) hold(o *observation, l look) {
+	last := compared(o)
+	if l.asked || l.op != nil || l.removing || !last.Known() || !last.SameSources(o.content) || last.Same(o.content) {
+		return
+	}
+	for i, r := range o.rendered {
+		if r == nil {
+			continue
+		}
+		ask, err := question(e.request(o, i))
+		if err != nil || !e.renders.knows(r, ask+o.revisionsFor(i, last.Revisions)) {
+			return
+		}
+	}
+	o.content.Revisions = last.Revisions
+}
