@@ -49,7 +49,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	if err := p.openReports(config); err != nil {
 		return nil, err
 	}
-	if p.settings, err = settings.New(config, o.namespace, p.settingsChanged); err != nil {
+	if p.settings, err = settings.New(config, o.namespace, settings.Listeners{Settings: p.settingsChanged}); err != nil {
 		return nil, err
 	}
 	p.cluster, err = cluster.Open(config, cluster.Options{

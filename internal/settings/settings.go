@@ -1,6 +1,7 @@
-// Package settings reads the hub's config maps into one immutable value and
-// keeps it current. It must not act on what it reads: whoever needs a setting
-// asks for the current one each time.
+// Package settings reads the hub's config maps into one immutable value, the
+// secrets of repositories into another, and keeps both current. It must not act
+// on what it reads: whoever needs a setting asks for the current one each time.
+// What a secret holds never reaches a log or an error.
 package settings
 
 import (
@@ -137,34 +138,49 @@ type Store struct {
 	informer cache.SharedIndexInformer
 	params   cache.SharedIndexInformer
 	changed  func(*Settings)
+	// repositories is what is known of repositories, which changes on its own.
+	repositories *repositories
 
 	mu sync.Mutex
 	// data is what the config maps hold, by their names.
 	data map[string]map[string]string
 }
 
-// New makes a store for the control namespace. changed is called with each new
-// reading; it must not block.
-func New(config *rest.Config, namespace string, changed func(*Settings)) (*Store, error) {
+// Listeners are told what changed. They must not block; those that are nil are
+// not told.
+type Listeners struct {
+	// Settings gets each new reading of the config maps.
+	Settings func(*Settings)
+	// Repositories gets the URLs whose entries changed, as repository.Changed
+	// has them.
+	Repositories func(urls []string)
+}
+
+// New makes a store for the control namespace.
+func New(config *rest.Config, namespace string, tell Listeners) (*Store, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the settings: %w", err)
 	}
-	watch := func(name string) cache.SharedIndexInformer {
-		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
-			informers.WithNamespace(namespace),
-			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-				o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-			}))
-		return factory.Core().V1().ConfigMaps().Informer()
-	}
 	s := &Store{
-		changed: changed, data: map[string]map[string]string{},
-		informer: watch(v1alpha1.ConfigMapSettings), params: watch(v1alpha1.ConfigMapCmdParams),
+		changed: tell.Settings, data: map[string]map[string]string{},
+		informer:     configMap(client, namespace, v1alpha1.ConfigMapSettings),
+		params:       configMap(client, namespace, v1alpha1.ConfigMapCmdParams),
+		repositories: newRepositories(client, namespace, tell.Repositories),
 	}
 	d := Default()
 	s.current.Store(&d)
 	return s, nil
+}
+
+// configMap watches one config map.
+func configMap(client kubernetes.Interface, namespace, name string) cache.SharedIndexInformer {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithNamespace(namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}))
+	return factory.Core().V1().ConfigMaps().Informer()
 }
 
 // Current are the settings as they stand. They do not change: a new reading is
@@ -210,9 +226,12 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.params.RunWithContext(ctx) })
-	s.informer.RunWithContext(ctx)
-	wg.Wait()
-	return nil
+	wg.Go(func() { s.informer.RunWithContext(ctx) })
+	err := s.repositories.run(ctx)
+	if err == nil {
+		wg.Wait()
+	}
+	return err
 }
 
 // read takes what a config map holds now.
@@ -225,7 +244,15 @@ func (s *Store) read(ctx context.Context, name string, data map[string]string) {
 
 // WaitReady waits for the first reading.
 func (s *Store) WaitReady(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced, s.params.HasSynced)
+	if !cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced, s.params.HasSynced) {
+		return false
+	}
+	select {
+	case <-s.repositories.ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (s *Store) set(ctx context.Context, next Settings) {
@@ -237,5 +264,7 @@ func (s *Store) set(ctx context.Context, next Settings) {
 			"configMap", v1alpha1.ConfigMapSettings, "keys", next.NotHonoured)
 	}
 	s.current.Store(&next)
-	s.changed(&next)
+	if s.changed != nil {
+		s.changed(&next)
+	}
 }

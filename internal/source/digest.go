@@ -24,28 +24,44 @@ func (s *snapshot) Digest(name string) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	elsewhere, err := s.reached(at)
+	digest, err := s.folderDigest(at, func(trail) {})
 	if err != nil {
 		return "", &fs.PathError{Op: "digest", Path: name, Err: err}
 	}
-	if len(elsewhere) == 0 {
-		return at.entry().hash, nil
+	return digest, nil
+}
+
+// folderDigest names the content of a folder, and tells of every way that a link within it goes. The caller holds the
+// mutex.
+func (s *snapshot) folderDigest(at place, met func(trail)) (string, error) {
+	elsewhere, err := s.reached(at, met)
+	if err != nil || len(elsewhere) == 0 {
+		return at.entry().hash, err
 	}
-	sum := sha256.Sum256([]byte(at.entry().hash + "\n" + strings.Join(elsewhere, "\n")))
+	var lines []string
+	for path, there := range elsewhere {
+		lines = append(lines, path+" "+there.entry().hash)
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(at.entry().hash + "\n" + strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// reached are the places outside of a folder that links within it lead to, directly or by further links, sorted, each
-// with its hash.
-func (s *snapshot) reached(from place) ([]string, error) {
-	seen := map[string]string{from.path(): from.entry().hash}
+// reached are the places outside of a folder that links within it lead to, directly or by further links.
+func (s *snapshot) reached(from place, met func(trail)) (map[string]place, error) {
+	seen := map[string]place{from.path(): from}
 	for queue := []place{from}; len(queue) > 0; queue = queue[1:] {
 		links, err := s.linksBelow(queue[0])
 		if err != nil {
 			return nil, err
 		}
 		for _, link := range links {
-			target, err := s.walk(link, true)
+			var way trail
+			target, err := s.follow(link, true, &way)
+			if err == nil {
+				way.name = ""
+			}
+			met(way)
 			if errors.Is(err, fs.ErrNotExist) || fault.ClassOf(err) == fault.Terminal {
 				continue // it leads nowhere: there is nothing to read
 			}
@@ -53,22 +69,17 @@ func (s *snapshot) reached(from place) ([]string, error) {
 				return nil, err
 			}
 			if !covered(seen, target.path()) {
-				seen[target.path()] = target.entry().hash
+				seen[target.path()] = target
 				queue = append(queue, target)
 			}
 		}
 	}
 	delete(seen, from.path())
-	var lines []string
-	for path, hash := range seen {
-		lines = append(lines, path+" "+hash)
-	}
-	slices.Sort(lines)
-	return lines, nil
+	return seen, nil
 }
 
 // covered reports whether a path is one of those that were seen, or within one.
-func covered(seen map[string]string, path string) bool {
+func covered(seen map[string]place, path string) bool {
 	for known := range seen {
 		if path == known || known == "." || strings.HasPrefix(path, known+"/") {
 			return true

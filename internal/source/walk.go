@@ -33,17 +33,29 @@ func (p place) path() string {
 	return strings.Join(names, "/")
 }
 
+// trail is what was met on the way along a path.
+type trail struct {
+	links []place // the symbolic links that were followed
+	last  place   // where the way ended that led nowhere
+	name  string  // what was not found there
+}
+
 // walk follows a path from the root. Symbolic links are followed within the repository, the last one only if asked to;
 // the caller holds the mutex.
 func (s *snapshot) walk(name string, followLast bool) (place, error) {
+	return s.follow(name, followLast, &trail{})
+}
+
+// follow is walk, and keeps a trail.
+func (s *snapshot) follow(name string, followLast bool, met *trail) (place, error) {
 	root, err := s.rootEntry()
 	if err != nil {
 		return nil, err
 	}
 	at := place{root}
 	pending := strings.Split(name, "/")
-	links := 0
 	for len(pending) > 0 {
+		met.last, met.name = at, pending[0]
 		at, err = s.step(at, pending[0])
 		if err != nil {
 			return nil, err
@@ -52,7 +64,7 @@ func (s *snapshot) walk(name string, followLast bool) (place, error) {
 		if !at.entry().isLink() || (len(pending) == 0 && !followLast) {
 			continue
 		}
-		if links++; links > maxLinks {
+		if met.links = append(met.links, at); len(met.links) > maxLinks {
 			return nil, fault.Terminalf("SymlinkLoop", "the symbolic link %q leads round in circles; correct or remove it", at.path())
 		}
 		target, err := s.target(at)
