@@ -66,9 +66,10 @@ func (f *footprints) set(app string, prints map[place]footprint) {
 	}
 }
 
-// level are those of the applications that are known to have read the commit,
-// and the others.
-func (f *footprints) level(p place, commit string, apps []string) (level, others []string) {
+// sort tells the applications that are known to have read the commit that a
+// branch came from, from those of whom that is not known. Those who have read
+// the one that it came to are neither.
+func (f *footprints) sort(p place, from, to string, apps []string) (level, others []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g, ok := f.places[p]
@@ -76,9 +77,11 @@ func (f *footprints) level(p place, commit string, apps []string) (level, others
 		return nil, apps
 	}
 	for _, app := range apps {
-		if g.at[app] == commit && g.index.Has(app) {
+		switch at, known := g.at[app]; {
+		case known && at == to:
+		case known && at == from:
 			level = append(level, app)
-		} else {
+		default:
 			others = append(others, app)
 		}
 	}
@@ -118,15 +121,18 @@ type Changer interface {
 // have read the former is among them.
 func (e *Engine) Touched(ctx context.Context, of manifest.Origin, from, to string, apps []string) []string {
 	p := place{repo: of.RepoURL, revision: of.Revision}
-	level, others := e.footprints.level(p, from, apps)
-	if len(level) == 0 || e.Changer == nil {
-		return apps
+	level, others := e.footprints.sort(p, from, to, apps)
+	if len(level) == 0 {
+		return others
+	}
+	if e.Changer == nil {
+		return append(others, level...)
 	}
 	changes, err := e.Changer.Changes(ctx, of, from, to)
 	if err != nil {
 		slog.WarnContext(ctx, "comparing commits failed; all applications of the repository are looked at",
 			"repository", of.RepoURL, "from", short(from), "to", short(to), "error", err)
-		return apps
+		return append(others, level...)
 	}
 	return append(others, e.footprints.move(p, level, to, changes)...)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/reads"
 )
 
 // world is all that is outside of an engine: a hub with one application, a
@@ -36,9 +37,14 @@ type world struct {
 	app     *v1alpha1.Application
 	project *v1alpha1.AppProject
 	commits map[string]string
-	head    string
-	live    map[object.Key]*unstructured.Unstructured
-	version int
+	// beside are further files of a commit.
+	beside map[string]map[string]string
+	// usesRevision makes the revision a part of what is rendered.
+	usesRevision bool
+	head         string
+	live         map[object.Key]*unstructured.Unstructured
+	version      int
+	shelf        Shelf
 
 	// lives is how many more writes take effect before the process dies; from
 	// then on nothing gets through in either direction. Negative is for ever.
@@ -97,7 +103,7 @@ func (w *world) bump() string {
 // engine is a new process in this world.
 func (w *world) engine() *Engine {
 	return New(Options{
-		Namespace: "argocd", Hub: (*hub)(w), Sources: (*sources)(w), Renderer: (*renderer)(w), Clusters: (*target)(w),
+		Namespace: "argocd", Hub: (*hub)(w), Sources: (*sources)(w), Changer: (*sources)(w), Shelf: w.shelf, Renderer: (*renderer)(w), Clusters: (*target)(w),
 		Settings: func() Settings { return Settings{MaxAge: time.Minute, Backoff: plan.DefaultBackoff} },
 		Now:      func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
@@ -209,10 +215,50 @@ func (s *sources) Tree(_ context.Context, _ manifest.Origin, commit string) (fs.
 	if err := (*world)(s).read("tree"); err != nil {
 		return nil, err
 	}
-	return fstest.MapFS{"all.yaml": {Data: []byte(s.commits[commit])}}, nil
+	tree := traced{MapFS: fstest.MapFS{"all.yaml": {Data: []byte(s.commits[commit])}}}
+	for name, text := range s.beside[commit] {
+		tree.MapFS[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return tree, nil
 }
 
-func (s *sources) File(context.Context, string, string) (fs.FS, error) { return nil, errors.New("no files") }
+// traced is a tree that can tell what its files are.
+type traced struct{ fstest.MapFS }
+
+func (t traced) Trace(_ reads.Kind, path string) ([]reads.Read, error) {
+	file, ok := t.MapFS[path]
+	if !ok {
+		return []reads.Read{{Path: path, Kind: reads.Absent}}, nil
+	}
+	return []reads.Read{{Path: path, Kind: reads.File, Digest: string(file.Data)}}, nil
+}
+
+func (t traced) Same(r reads.Read) (bool, error) {
+	now, err := t.Trace(reads.File, r.Path)
+	return err == nil && now[0].Kind == r.Kind && now[0].Digest == r.Digest, err
+}
+
+// Changes compares two commits.
+func (s *sources) Changes(_ context.Context, _ manifest.Origin, from, to string) ([]reads.Change, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []reads.Change
+	if s.commits[from] != s.commits[to] {
+		out = append(out, reads.Change{Path: "all.yaml"})
+	}
+	for _, name := range []string{"README.md", "extra.yaml"} {
+		was, had := s.beside[from][name]
+		is, has := s.beside[to][name]
+		if was != is || had != has {
+			out = append(out, reads.Change{Path: name, Shape: had != has})
+		}
+	}
+	return out, nil
+}
+
+func (s *sources) File(context.Context, string, string) (fs.FS, error) {
+	return nil, errors.New("no files")
+}
 
 func (r *renderer) Render(_ context.Context, trees manifest.Trees, _ manifest.Request) (manifest.Result, error) {
 	r.mu.Lock()
@@ -226,7 +272,13 @@ func (r *renderer) Render(_ context.Context, trees manifest.Trees, _ manifest.Re
 		return manifest.Result{}, err
 	}
 	objects, err := manifest.Parse("all.yaml", data)
-	result := manifest.Result{Objects: objects, Incomplete: r.incomplete}
+	result := manifest.Result{Objects: objects, Incomplete: r.incomplete, Type: v1alpha1.SourceTypeDirectory, UsesRevision: r.usesRevision}
+	if tree, ok := trees[""].(traced); ok {
+		for _, name := range []string{"all.yaml", "extra.yaml"} {
+			read, _ := tree.Trace(reads.File, name)
+			result.Reads = append(result.Reads, read...)
+		}
+	}
 	if r.incomplete {
 		result.Skipped = []string{"chart: cannot be rendered"}
 	}
