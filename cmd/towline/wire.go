@@ -253,6 +253,7 @@ func (p *parts) engineSettings() engine.Settings {
 		// either.
 		WaveDelay:   max(s.Sync.WaveDelay, p.waveDelay),
 		SyncTimeout: s.Sync.Timeout,
+		Build:       s.Build,
 		ConfirmRate: confirmRate,
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
@@ -50,6 +51,10 @@ type Settings struct {
 	Tracker object.Tracker
 	// Sync is how syncs are made.
 	Sync Sync
+	// Build is how manifests are rendered, and Fetching how repositories are
+	// read.
+	Build    manifest.Build
+	Fetching Fetching
 	// Metrics is what is told to whoever scrapes.
 	Metrics Metrics
 	// Problems are the keys that could not be read, NotHonoured those that this
@@ -80,7 +85,10 @@ func parse(data, params map[string]string) Settings {
 	s.Exclusions, s.Inclusions, s.Tracker = kinds.exclusions, kinds.inclusions, kinds.tracker
 	lua := parseScripts(data)
 	s.Health, s.Actions = lua.healthScripts(), lua.allActions()
-	s.Problems, s.NotHonoured = slices.Concat(problems, ignore.problems, kinds.problems, lua.problems), ignore.notHonoured
+	build := parseBuild(data, params)
+	s.Build, s.Fetching = build.build, build.fetching
+	s.Problems = slices.Concat(problems, ignore.problems, kinds.problems, lua.problems, build.problems)
+	s.NotHonoured = slices.Concat(ignore.notHonoured, build.notHonoured)
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
 		v1alpha1.KeyTimeoutReconciliationJitter: &s.Jitter,
@@ -107,7 +115,7 @@ func parse(data, params map[string]string) Settings {
 
 // honoured are the keys that are read elsewhere.
 func honoured(key string) bool {
-	return ignores(key) || scripted(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key)
+	return ignores(key) || scripted(key) || builds(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key)
 }
 
 // indifferent are settings whose value is what happens anyway.
