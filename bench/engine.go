@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -15,12 +16,14 @@ import (
 	"github.com/towline-cd/towline/internal/cluster"
 	"github.com/towline-cd/towline/internal/controller"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/render"
+	"github.com/towline-cd/towline/internal/shelf"
 	"github.com/towline-cd/towline/internal/source"
 )
 
@@ -34,6 +37,8 @@ type enginePart struct {
 	controller *controller.Controller
 	pairs      *pairs.Store
 	counter    *counter
+	sources    *source.Store
+	renders    *renderCounter
 	running    sync.Once
 	built      *building
 }
@@ -69,7 +74,11 @@ func newEnginePart(s setup) (part, error) {
 	if p.cluster, err = cluster.New(config, p.changed); err != nil {
 		return nil, err
 	}
-	sources, err := source.New(source.Options{Dir: filepath.Join(s.Data, "git"), AllowFile: true})
+	if p.sources, err = source.New(source.Options{Dir: filepath.Join(s.Data, "git"), AllowFile: true}); err != nil {
+		return nil, err
+	}
+	p.renders = &renderCounter{Renderer: render.Directory{}}
+	kept, err := shelf.Open(filepath.Join(s.Data, "renders"), shelfSize)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +86,13 @@ func newEnginePart(s setup) (part, error) {
 		return nil, err
 	}
 	p.engine = engine.New(engine.Options{
-		Namespace: controlNamespace, Hub: p.hub, Sources: sources, Renderer: render.Directory{},
-		Clusters: single{p.cluster}, Pairs: p.pairs, Now: time.Now,
+		Namespace: controlNamespace, Hub: p.hub, Sources: gitOnly{p.sources}, Renderer: p.renders,
+		Changer: p.sources, Shelf: kept, Clusters: single{p.cluster}, Pairs: p.pairs, Now: time.Now,
 		Settings: func() engine.Settings { return engine.Settings{MaxAge: time.Hour, Backoff: plan.DefaultBackoff} },
 	})
 	p.counter.Reconciler = p.engine
 	p.controller = controller.New(controller.Options{
-		Reconciler: p.counter, Resolver: sources, Workers: workers,
+		Reconciler: p.counter, Resolver: p.sources, Workers: workers, Touched: p.engine.Touched,
 		// Repositories are looked at by nobody: that is another scenario's matter.
 		Poll: func() (time.Duration, time.Duration) { return 0, 0 },
 	})
@@ -160,9 +169,14 @@ func (p *enginePart) do(ctx context.Context, o order) (map[string]int64, error) 
 		return p.counter.counts(), err
 	case "settle":
 		err := p.settle(ctx)
-		return p.counter.counts(), err
+		return p.counts(), err
 	case "counts":
-		return p.counter.counts(), nil
+		return p.counts(), nil
+	case "hint":
+		// What a webhook does: look now, and tell whom it concerns.
+		_, _, err := p.sources.Resolve(ctx, manifest.Origin{RepoURL: o.Object, Revision: "main"}, 0)
+		p.controller.Hint(o.Object)
+		return p.counts(), err
 	case "span":
 		// The caller makes something happen meanwhile.
 		time.Sleep(spanTime)
@@ -180,6 +194,37 @@ func (p *enginePart) do(ctx context.Context, o order) (map[string]int64, error) 
 	}
 	return nil, fmt.Errorf("unknown order %q", o.Do)
 }
+
+// counts are everything that is counted.
+func (p *enginePart) counts() map[string]int64 {
+	out := p.counter.counts()
+	out["renders"] = p.renders.calls.Load()
+	out["lsRemotes"], out["fetches"] = p.sources.Stats()
+	return out
+}
+
+// renderCounter counts renders.
+type renderCounter struct {
+	engine.Renderer
+	calls atomic.Int64
+}
+
+// Render counts and passes on.
+func (r *renderCounter) Render(ctx context.Context, trees manifest.Trees, req manifest.Request) (manifest.Result, error) {
+	r.calls.Add(1)
+	return r.Renderer.Render(ctx, trees, req)
+}
+
+// gitOnly are the sources of the worlds: repositories of git.
+type gitOnly struct{ *source.Store }
+
+// File is not asked for.
+func (gitOnly) File(context.Context, string, string) (fs.FS, error) {
+	return nil, errors.New("the worlds have no files elsewhere")
+}
+
+// shelfSize is as `towline run` has it.
+const shelfSize = 512 << 20
 
 func (p *enginePart) start(ctx context.Context) error {
 	if err := p.hub.EnsureDefaultProject(ctx); err != nil {

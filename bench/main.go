@@ -92,6 +92,11 @@ func scenarios() []scenario {
 			quick: scale{apps: 100, perApp: 4, repeats: 3},
 		},
 		{
+			name: "monorepo", short: "pushes to one repository of many applications, against one of few",
+			full: scale{apps: 10_000, times: 31}, run: runMonorepo,
+			quick: scale{apps: 300, times: 11},
+		},
+		{
 			name: "health", short: "judging objects: by built-in rules, and by a script in its process",
 			full: scale{objects: 20_000, repeats: 5}, run: runHealth,
 			quick: scale{objects: 5_000, repeats: 3},

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/towline-cd/towline/hack/cluster/gitserver"
+)
+
+// few is how many applications the small repository has that the large one is
+// compared with.
+const few = 10
+
+// monorepo is one repository with many applications: most are folders of plain
+// manifests, some are overlays of one base, and the last is a chart that looks
+// for a values file that is not there.
+type monorepo struct {
+	*fresh
+	git     *gitserver.Server
+	objects *observer
+	apps    int
+	engine  *engineWorker
+	// pushed counts the commits, so that each has other content.
+	pushed int
+}
+
+// shared is how many applications are overlays of the base.
+func (m *monorepo) shared() int { return min(100, m.apps/2) }
+
+// chart is the application that is a chart.
+func (m *monorepo) chart() int { return m.apps - 1 }
+
+func (m *monorepo) name(i int) string { return appName(i) + "-web" }
+
+// runMonorepo pushes commits that touch one of many applications, and then what
+// several share, and counts what that costs. The times are compared with those
+// of a small repository, before and after.
+func runMonorepo(ctx context.Context, b *bench) error {
+	b.report.columns("applications", "push → applied ms", "p90 ms", "renders/push", "fetches/push", "app writes/push", "requests/push")
+	var small, large sample
+	for _, apps := range []int{few, b.scale.apps, few} {
+		times, err := b.monorepo(ctx, apps)
+		if err != nil {
+			return fmt.Errorf("with %d applications: %w", apps, err)
+		}
+		if apps == few {
+			small = append(small, times...)
+		} else {
+			large = append(large, times...)
+		}
+	}
+	r := b.report
+	r.note("p50_ms", large.median())
+	r.note("p50_ms_of_few", small.median())
+	r.atMost("ratio", large.median()/small.median(), 1.2)
+	b.logf("push to applied: %s ms with %d applications, %s ms with %d", large.spread(), b.scale.apps, small.spread(), few)
+	return nil
+}
+
+func (b *bench) monorepo(ctx context.Context, apps int) (times sample, err error) {
+	m := &monorepo{apps: apps}
+	files := map[string]string{
+		"base/kustomization.yaml": "resources: [web.yaml]\n", "base/web.yaml": configMapText("web", "base 0"),
+	}
+	for i := range apps {
+		m.files(i, files)
+	}
+	if m.fresh, err = b.openFresh(ctx, files); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.close(), b.plane.Stop()) }()
+	if m.git, err = gitserver.Start(filepath.Join(m.world.dir, "git")); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.git.Close()) }()
+	m.world.apps = apps
+	if err := m.populate(ctx); err != nil {
+		return nil, err
+	}
+	if m.engine, err = b.hireEngine(ctx, m.world, b.plane); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.engine.leave()) }()
+	for _, do := range []string{"start", "run", "hint", "settle"} {
+		r, err := m.engine.tell(order{Do: do, Object: m.world.source()})
+		if err != nil {
+			return nil, err
+		}
+		b.logf("%d applications: the engine did %q in %.1fs, %.1f CPU-s", apps, do, r.Wall, r.CPU)
+	}
+	if m.objects, err = observe(ctx, m.client.Resource(configMapKind)); err != nil {
+		return nil, err
+	}
+	if times, err = m.pushes(ctx); err != nil {
+		return nil, err
+	}
+	return times, m.others(ctx)
+}
+
+// files are those of an application in the repository.
+func (m *monorepo) files(i int, into map[string]string) {
+	dir := appName(i) + "/"
+	switch {
+	case i == m.chart():
+		into[dir+"Chart.yaml"] = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
+		into[dir+"values.yaml"] = "level: chart\n"
+		into[dir+"templates/web.yaml"] = strings.ReplaceAll(configMapText("{{ .Release.Name }}-web", "LEVEL"), `"LEVEL"`, "{{ .Values.level | quote }}")
+	case i < m.shared():
+		into[dir+"kustomization.yaml"] = fmt.Sprintf("resources: [../base]\nnamePrefix: %s-\n", appName(i))
+	default:
+		into[dir+"all.yaml"] = configMapText(m.name(i), "plain 0")
+	}
+}
+
+func configMapText(name, level string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  level: %q\n  text: %q\n",
+		name, level, strings.Repeat("towline ", 60))
+}
+
+func (m *monorepo) populate(ctx context.Context) error {
+	for i := range min(namespaces, m.apps) {
+		if err := m.namespace(ctx, namespaceOf(i)); err != nil {
+			return err
+		}
+	}
+	return each(ctx, m.apps, func(ctx context.Context, i int) error {
+		app := m.world.application(i)
+		if i == m.chart() {
+			spec, _ := app["spec"].(map[string]any)
+			source, _ := spec["source"].(map[string]any)
+			source["helm"] = map[string]any{"valueFiles": []any{"extra.yaml"}, "ignoreMissingValueFiles": true}
+		}
+		return create(ctx, m.client.Resource(appKind).Namespace(controlNamespace), app)
+	})
+}
+
+// cost is what something cost the engine.
+type cost struct {
+	renders, fetches int64
+	tally            tally
+	ms               float64
+}
+
+// push commits, hints, waits until the objects say so, and counts.
+func (m *monorepo) push(ctx context.Context, changes map[string]*string, level string, apps ...int) (cost, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not applied after a minute"))
+	defer cancel()
+	before, err := m.engine.tell(order{Do: "counts"})
+	if err != nil {
+		return cost{}, err
+	}
+	window, err := openWindow(ctx, m.plane)
+	if err != nil {
+		return cost{}, err
+	}
+	var seen []<-chan time.Time
+	for _, i := range apps {
+		seen = append(seen, m.objects.await(namespaceOf(i)+"/"+m.name(i), func(u *unstructured.Unstructured) bool {
+			is, _, _ := unstructured.NestedString(u.Object, "data", "level")
+			return is == level
+		}))
+	}
+	if _, err := m.git.Commit(repository, "main", "change", changes); err != nil {
+		return cost{}, err
+	}
+	start := time.Now()
+	if _, err := m.engine.tell(order{Do: "hint", Object: m.world.source()}); err != nil {
+		return cost{}, err
+	}
+	var last time.Time
+	for i, c := range seen {
+		if last, err = await(ctx, c); err != nil {
+			return cost{}, fmt.Errorf("waiting for %s: %w", m.name(apps[i]), err)
+		}
+	}
+	after, err := m.engine.tell(order{Do: "settle"})
+	if err != nil {
+		return cost{}, err
+	}
+	out := cost{
+		ms:      last.Sub(start).Seconds() * 1e3,
+		renders: after.Counts["renders"] - before.Counts["renders"], fetches: after.Counts["fetches"] - before.Counts["fetches"],
+	}
+	out.tally, err = window.close(ctx, engineUser)
+	return out, err
+}
+
+// pushes touch one application each, always another one.
+func (m *monorepo) pushes(ctx context.Context) (sample, error) {
+	var times sample
+	var sum cost
+	writes, requests := 0, 0
+	plain := m.apps - 1 - m.shared()
+	for n := range m.scale.times {
+		m.pushed++
+		i := m.shared() + (n*7919)%plain
+		level := fmt.Sprintf("plain %d", m.pushed)
+		c, err := m.push(ctx, map[string]*string{appName(i) + "/all.yaml": new(configMapText(m.name(i), level))}, level, i)
+		if err != nil {
+			return nil, err
+		}
+		sum.renders, sum.fetches = sum.renders+c.renders, sum.fetches+c.fetches
+		for _, k := range c.tally.written {
+			if strings.Contains(k, "/applications/") {
+				m.report.assert(strings.HasSuffix(k, "/"+appName(i)), "a push to %s wrote %s", appName(i), k)
+			}
+		}
+		writes, requests = writes+c.tally.onHub["patch"], requests+c.tally.total()
+		if n > 0 {
+			times = append(times, c.ms)
+		}
+	}
+	r, n := m.report, float64(m.scale.times)
+	r.row(m.apps, times.spread(), times.quantile(0.9), float64(sum.renders)/n, float64(sum.fetches)/n, float64(writes)/n, float64(requests)/n)
+	r.assert(sum.renders == int64(m.scale.times), "%d pushes that touch one application each made %d renders", m.scale.times, sum.renders)
+	r.assert(sum.fetches == int64(m.scale.times), "%d pushes made %d fetches", m.scale.times, sum.fetches)
+	return times, nil
+}
+
+// others are the pushes that more is to be said of: to what is shared, a new
+// file in a folder, a file that was looked for and was not there, and one that
+// concerns nobody.
+func (m *monorepo) others(ctx context.Context) error {
+	var overlays []int
+	for i := range m.shared() {
+		overlays = append(overlays, i)
+	}
+	plain := m.shared()
+	for _, c := range []struct {
+		what, file, text, level string
+		apps                    []int
+	}{
+		{"the base", "base/web.yaml", configMapText("web", "base 1"), "base 1", overlays},
+		{
+			"a new file in a folder", appName(plain) + "/more.yaml",
+			configMapText(m.name(plain)+"-more", "more"), "", []int{plain},
+		},
+		{"a values file that was not there", appName(m.chart()) + "/extra.yaml", "level: extra\n", "extra", []int{m.chart()}},
+		{"nothing that anybody reads", "README.md", "hello\n", "", nil},
+	} {
+		waits := c.apps
+		if c.level == "" {
+			waits = nil
+		}
+		got, err := m.push(ctx, map[string]*string{c.file: &c.text}, c.level, waits...)
+		if err != nil {
+			return fmt.Errorf("pushing %s: %w", c.what, err)
+		}
+		m.logf("%d applications: a push of %s: %d renders, %d writes of applications, %.0f ms",
+			m.apps, c.what, got.renders, got.tally.onHub["patch"], got.ms)
+		m.report.assert(got.renders == int64(len(c.apps)), "a push of %s made %d renders, not %d", c.what, got.renders, len(c.apps))
+		if len(c.apps) == 0 {
+			m.report.assert(got.tally.onHub["patch"] == 0, "a push of %s wrote %d times", c.what, got.tally.onHub["patch"])
+		}
+	}
+	return nil
+}
