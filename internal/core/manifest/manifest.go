@@ -141,6 +141,11 @@ type Origin struct {
 	TagPrefix string
 	// Project is whose credentials may be used.
 	Project string
+	// ByContent says that fetched content names this place and not the application, as for a Need. Content may only
+	// choose places that everybody can reach, or such as have an entry.
+	ByContent bool
+	// PassCredentials is that of the source: the login goes to other hosts that the repository names, too.
+	PassCredentials bool
 }
 
 // skipMarker in a comment makes a file be left out.

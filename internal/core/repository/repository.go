@@ -103,7 +103,14 @@ type Trust struct {
 // Book says what is known of the place behind a URL, for the applications of a project. It is asked before every use,
 // so that a changed secret counts at once.
 type Book interface {
-	// For returns the entry of the URL, or else what the longest matching entry for many repositories says.
+	// For returns the entry of the URL, or else what the longest matching entry for many repositories says. Where there
+	// is neither it is the zero value: that its URL is empty says that nobody registered the place.
 	For(url, project string) Repository
 	Trust() Trust
+}
+
+// Names is what a Book may know too: the repositories by the names that people gave them. Charts may name the
+// repository of a dependency so.
+type Names interface {
+	Named(name, project string) (Repository, bool)
 }
