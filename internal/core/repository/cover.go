@@ -1,15 +1,14 @@
 package repository
 
 import (
-	"net"
 	"net/url"
 	"strings"
 )
 
-// Covers reports whether an entry that was made for one URL speaks for another: they have the same scheme, host and
+// SpeaksFor reports whether an entry that was made for one URL speaks for another: they have the same scheme, host and
 // port, and the path of the entry is that of the other or some of its first names. A login is good for nothing else,
 // so "https://host/org" says nothing of "https://host/organisation". A registry may be written with oci:// or without.
-func Covers(entry, asked string) bool {
+func SpeaksFor(entry, asked string) bool {
 	of, ok := location(entry)
 	if !ok {
 		return false
@@ -40,5 +39,9 @@ func Origin(u *url.URL) string {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443", "oci": "443"}[scheme]
 	}
-	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+	host := strings.ToLower(u.Hostname())
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return scheme + "://" + host + ":" + port
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/repository"
 )
 
-func TestCovers(t *testing.T) {
+func TestSpeaksFor(t *testing.T) {
 	tests := []struct {
 		entry, asked string
 		want         bool
@@ -28,7 +28,7 @@ func TestCovers(t *testing.T) {
 		{"https://", "https://host", false},
 	}
 	for _, tc := range tests {
-		if got := repository.Covers(tc.entry, tc.asked); got != tc.want {
+		if got := repository.SpeaksFor(tc.entry, tc.asked); got != tc.want {
 			t.Errorf("Covers(%q, %q) = %v", tc.entry, tc.asked, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -34,13 +35,10 @@ func (s *Set) Trust() Trust { return s.trust }
 
 // For is what is known of the place behind a URL, for the applications of a project. The entry of the URL counts, one
 // of the project before one for all; what it leaves open, and what has no entry, is filled by the entry for many
-// repositories that matches longest.
+// repositories that matches longest. Without any it is the zero value.
 func (s *Set) For(url, project string) Repository {
 	key, divisible := normal(url)
-	found, ok := pick(s.one[key], project)
-	if !ok {
-		found = Repository{URL: url}
-	}
+	found, _ := pick(s.one[key], project)
 	if found.signsIn() || !divisible {
 		return found
 	}
@@ -50,6 +48,23 @@ func (s *Set) For(url, project string) Repository {
 		}
 	}
 	return found
+}
+
+// Named is the entry for one repository that has a name, one of the project before one for all.
+func (s *Set) Named(name, project string) (Repository, bool) {
+	var named []Repository
+	for _, key := range slices.Sorted(maps.Keys(s.one)) {
+		for _, entry := range s.one[key] {
+			if entry.Name == name && name != "" {
+				named = append(named, entry)
+			}
+		}
+	}
+	found, ok := pick(named, project)
+	if !ok {
+		return Repository{}, false
+	}
+	return s.For(found.URL, project), true
 }
 
 // Entries are all entries: those for one repository, then those for many, each in the order of their URLs.
@@ -83,6 +98,7 @@ func (r Repository) signsIn() bool {
 
 // filledFrom takes the credentials of an entry for many repositories, and the way to them.
 func (r Repository) filledFrom(creds Repository) Repository {
+	r.URL = cmp.Or(r.URL, creds.URL)
 	r.Username, r.Password, r.BearerToken = creds.Username, creds.Password, creds.BearerToken
 	r.SSHPrivateKey, r.TLSClientCert, r.TLSClientKey = creds.SSHPrivateKey, creds.TLSClientCert, creds.TLSClientKey
 	r.GitHubApp = creds.GitHubApp

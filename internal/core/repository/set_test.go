@@ -93,11 +93,19 @@ func TestFor(t *testing.T) {
 	if diff := cmp.Diff(want, open, cmp.AllowUnexported(repository.Secret{})); diff != "" {
 		t.Errorf("an entry without a login, filled (-want +got)\n%s", diff)
 	}
-	if got := set.For("https://proxied.example.com/x", ""); got.Proxy != "http://proxy:3128" || got.URL != "https://proxied.example.com/x" {
+	if got := set.For("https://proxied.example.com/x", ""); got.Proxy != "http://proxy:3128" || got.URL != "https://proxied.example.com" {
 		t.Errorf("what is filled = %+v", got)
 	}
-	if got := set.For("https://nowhere.example.org/x", "red"); !cmp.Equal(got, repository.Repository{URL: "https://nowhere.example.org/x"},
-		cmp.AllowUnexported(repository.Secret{})) {
+	for name, want := range map[string]string{"stable": "", "mine": "all"} {
+		named := repository.NewSet([]repository.Repository{
+			{URL: "https://one.example.com", Name: "mine", Username: "all"},
+			{URL: "https://two.example.com", Name: "stable", Username: "blue", Project: "blue"},
+		}, nil, repository.Trust{})
+		if got, ok := named.Named(name, "red"); got.Username != want || ok != (want != "") {
+			t.Errorf("the entry named %q is that of %q, %v", name, got.Username, ok)
+		}
+	}
+	if got := set.For("https://nowhere.example.org/x", "red"); !cmp.Equal(got, repository.Repository{}, cmp.AllowUnexported(repository.Secret{})) {
 		t.Errorf("an unknown place = %+v", got)
 	}
 }

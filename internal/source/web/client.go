@@ -112,7 +112,7 @@ func (c *Client) Party(raw, project string, byContent bool) (Party, error) {
 // Entry is what somebody registered for a URL. One that does not cover it is as good as none.
 func (c *Client) Entry(raw, project string) (entry repository.Repository, registered bool) {
 	entry = c.options.Book.For(raw, project)
-	if entry.URL == "" || !repository.Covers(entry.URL, raw) {
+	if entry.URL == "" || !repository.SpeaksFor(entry.URL, raw) {
 		return repository.Repository{}, false
 	}
 	return entry, true
