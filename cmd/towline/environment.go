@@ -14,14 +14,15 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/cluster"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/settings"
-	"github.com/towline-cd/towline/internal/source"
 )
 
 // environment is what the commands know of this process.
@@ -79,6 +80,8 @@ type planner struct {
 	client  *hub.Client
 	cluster *cluster.Cluster
 	ignore  *engine.Ignore
+	build   manifest.Build
+	book    repository.Book
 }
 
 func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
@@ -98,7 +101,7 @@ func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{client: client, cluster: c, ignore: ignoreRules(s)}, nil
+	return &planner{client: client, cluster: c, ignore: ignoreRules(s), build: s.Build, book: bookOf(empty)}, nil
 }
 
 // Plan says what a sync would do.
@@ -117,18 +120,18 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		return plan.Plan{}, "", fmt.Errorf("making a folder to fetch into: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	git, err := source.New(source.Options{Dir: dir})
+	from, err := openSources(dir, p.book, nil)
 	if err != nil {
 		return plan.Plan{}, "", err
 	}
-	defer func() { _ = git.Close() }()
+	defer func() { _ = from.close() }()
 	e := engine.New(engine.Options{
 		Namespace: p.client.Namespace(),
 		Hub:       p.client,
-		Sources:   sources{git: git},
+		Sources:   from,
 		Renderer:  render.Directory{},
 		Clusters:  single{live},
-		Settings:  func() engine.Settings { return engine.Settings{Ignore: p.ignore} },
+		Settings:  func() engine.Settings { return engine.Settings{Ignore: p.ignore, Build: p.build} },
 		Compiler:  compiler,
 		Now:       time.Now,
 	})

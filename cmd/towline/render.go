@@ -12,7 +12,6 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/render"
-	"github.com/towline-cd/towline/internal/source"
 )
 
 // renderApp renders an application for somebody who looks, with the parts that
@@ -23,12 +22,12 @@ func renderApp(ctx context.Context, app *v1alpha1.Application, r cli.Rendering) 
 		return cli.Rendered{}, fmt.Errorf("making a folder to fetch into: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	git, err := source.New(source.Options{Dir: dir})
+	fetched, err := openSources(dir, bookOf(empty), nil)
 	if err != nil {
 		return cli.Rendered{}, err
 	}
-	defer func() { _ = git.Close() }()
-	var from engine.Sources = sources{git: git}
+	defer func() { _ = fetched.close() }()
+	var from engine.Sources = fetched
 	if r.Repo != "" {
 		root, err := os.OpenRoot(r.Repo)
 		if err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
-	"github.com/towline-cd/towline/internal/source"
 )
 
 // runOptions are the flags of `towline run`.
@@ -78,7 +77,7 @@ type parts struct {
 	cluster    *cluster.Cluster
 	hub        *hub.Cache
 	settings   *settings.Store
-	sources    *source.Store
+	sources    *sources
 	pairs      *pairs.Store
 	shelf      *shelf.Shelf
 	scripts    *scripts
@@ -103,7 +102,7 @@ func (o runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = errors.Join(p.sources.Close(), p.pairs.Close()) }()
+	defer func() { _ = errors.Join(p.sources.close(), p.pairs.Close()) }()
 	defer p.scripts.close()
 	if err := p.hub.EnsureDefaultProject(ctx); err != nil {
 		return fmt.Errorf("%w; are the CRDs installed and does namespace %q exist?", err, o.namespace)

@@ -2,46 +2,86 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/source"
+	"github.com/towline-cd/towline/internal/source/chart"
 )
 
 // sources sends each question to the one who speaks with that sort of place.
 type sources struct {
-	git *source.Store
+	git    *source.Store
+	charts *chart.Store
+	book   repository.Book
 }
 
-// isGit says whether an origin is a repository of git.
-func isGit(of manifest.Origin) bool {
-	return of.Chart == "" && !strings.HasPrefix(of.RepoURL, "oci://")
+// openSources opens what fetches, in a folder that it has for itself.
+func openSources(dir string, book repository.Book, looked func(repoURL string)) (*sources, error) {
+	git, err := source.New(source.Options{Dir: filepath.Join(dir, "git")})
+	if err != nil {
+		return nil, err
+	}
+	charts, err := chart.New(chart.Options{Dir: filepath.Join(dir, "charts"), Book: book})
+	if err != nil {
+		return nil, errors.Join(err, git.Close())
+	}
+	_ = looked
+	return &sources{git: git, charts: charts, book: book}, nil
+}
+
+func (s *sources) close() error { return errors.Join(s.git.Close(), s.charts.Close()) }
+
+// isGit says whether an origin is a repository of git. A registry may be
+// written without a scheme: then its entry tells.
+func (s *sources) isGit(of manifest.Origin) bool {
+	if of.Chart != "" || strings.HasPrefix(of.RepoURL, "oci://") {
+		return false
+	}
+	entry := s.book.For(of.RepoURL, of.Project)
+	return entry.Type != repository.OCI && !entry.EnableOCI
 }
 
 // Resolve names the revision that an origin stands at.
-func (s sources) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (string, time.Time, error) {
-	if isGit(of) {
+func (s *sources) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (string, time.Time, error) {
+	if s.isGit(of) {
 		return s.git.Resolve(ctx, of, maxAge)
 	}
-	return "", time.Time{}, unfetched(of.RepoURL)
+	return s.charts.Resolve(ctx, of, maxAge)
 }
 
 // Tree is the content of a revision.
-func (s sources) Tree(ctx context.Context, of manifest.Origin, revision string) (fs.FS, error) {
-	if isGit(of) {
+func (s *sources) Tree(ctx context.Context, of manifest.Origin, revision string) (fs.FS, error) {
+	if s.isGit(of) {
 		return s.git.Tree(ctx, of, revision)
 	}
-	return nil, unfetched(of.RepoURL)
+	return s.charts.Tree(ctx, of, revision)
 }
 
 // File is the file behind a URL.
-func (s sources) File(_ context.Context, url, _ string) (fs.FS, error) {
-	return nil, unfetched(url)
+func (s *sources) File(ctx context.Context, url, project string) (fs.FS, error) {
+	return s.charts.File(ctx, url, project)
 }
 
-func unfetched(url string) error {
-	return fault.Terminalf("NotFetched", "%s is not a repository of git, and this build fetches nothing else", url)
+// bookOf asks for the current entries each time, so that a changed secret
+// counts at once.
+type bookOf func() *repository.Set
+
+// For is what is known of the place behind a URL.
+func (b bookOf) For(url, project string) repository.Repository { return b().For(url, project) }
+
+// Named is the entry that has a name.
+func (b bookOf) Named(name, project string) (repository.Repository, bool) {
+	return b().Named(name, project)
 }
+
+// Trust is whom to believe.
+func (b bookOf) Trust() repository.Trust { return b().Trust() }
+
+// empty is a book without entries.
+func empty() *repository.Set { return repository.NewSet(nil, nil, repository.Trust{}) }

@@ -27,7 +27,6 @@ import (
 	"github.com/towline-cd/towline/internal/script"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
-	"github.com/towline-cd/towline/internal/source"
 )
 
 // build makes the parts. The controller comes last and is told by the others,
@@ -70,8 +69,9 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	p.engine = engine.New(engine.Options{
 		Namespace: o.namespace,
 		Hub:       p.hub,
-		Sources:   sources{git: p.sources},
+		Sources:   p.sources,
 		Shelf:     p.shelf,
+		Changer:   p.sources.git,
 		Renderer:  render.Directory{},
 		Clusters:  single{p.cluster},
 		Settings:  p.engineSettings,
@@ -85,7 +85,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	})
 	p.controller = controller.New(controller.Options{
 		Reconciler: p.engine,
-		Resolver:   sources{git: p.sources},
+		Resolver:   p.sources,
 		Touched:    p.engine.Touched,
 		Poll: func() (time.Duration, time.Duration) {
 			s := p.settings.Current()
@@ -128,7 +128,8 @@ func (p *parts) openData(ctx context.Context, config *rest.Config, dir string) e
 		dir = filepath.Join(cache, "towline", "data")
 	}
 	var err error
-	if p.sources, err = source.New(source.Options{Dir: filepath.Join(dir, "git")}); err != nil {
+	looked := func(repoURL string) { p.controller.Hint(repoURL) }
+	if p.sources, err = openSources(dir, bookOf(p.settings.Repositories), looked); err != nil {
 		return err
 	}
 	if p.shelf, err = shelf.Open(filepath.Join(dir, "renders"), shelfSize); err != nil {

@@ -70,6 +70,7 @@ func newPoller(o pollerOptions) *poller {
 func originOf(app *v1alpha1.Application, s v1alpha1.ApplicationSource) manifest.Origin {
 	return manifest.Origin{
 		RepoURL: s.RepoURL, Chart: s.Chart, Revision: s.TargetRevision, TagPrefix: s.TagPrefix, Project: app.ProjectName(),
+		PassCredentials: s.Helm != nil && s.Helm.PassCredentials,
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 func originOf(app *v1alpha1.Application, s v1alpha1.ApplicationSource) manifest.Origin {
 	return manifest.Origin{
 		RepoURL: s.RepoURL, Chart: s.Chart, Revision: s.TargetRevision, TagPrefix: s.TagPrefix, Project: app.ProjectName(),
+		PassCredentials: s.Helm != nil && s.Helm.PassCredentials,
 	}
 }
 
@@ -224,7 +225,7 @@ func (e *Engine) stands(ctx context.Context, o *observation, r *rendered) bool {
 }
 
 func needOrigin(o *observation, n manifest.Need) manifest.Origin {
-	return manifest.Origin{RepoURL: n.URL, Chart: n.Chart, Revision: n.Revision, Project: o.app.ProjectName()}
+	return manifest.Origin{RepoURL: n.URL, Chart: n.Chart, Revision: n.Revision, Project: o.app.ProjectName(), ByContent: true}
 }
 
 // Bounds on what a render may have fetched.
