@@ -101,7 +101,11 @@ func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{client: client, cluster: c, ignore: ignoreRules(s), build: s.Build, book: bookOf(empty)}, nil
+	book, err := settings.ReadRepositories(ctx, config, f.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return &planner{client: client, cluster: c, ignore: ignoreRules(s), build: s.Build, book: book}, nil
 }
 
 // Plan says what a sync would do.

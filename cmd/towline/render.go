@@ -10,8 +10,10 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/render"
+	"github.com/towline-cd/towline/internal/settings"
 )
 
 // renderApp renders an application for somebody who looks, with the parts that
@@ -22,7 +24,11 @@ func renderApp(ctx context.Context, app *v1alpha1.Application, r cli.Rendering) 
 		return cli.Rendered{}, fmt.Errorf("making a folder to fetch into: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	fetched, err := openSources(dir, bookOf(empty), nil)
+	book, build, err := installation(ctx, r.Hub)
+	if err != nil {
+		return cli.Rendered{}, err
+	}
+	fetched, err := openSources(dir, book, nil)
 	if err != nil {
 		return cli.Rendered{}, err
 	}
@@ -37,10 +43,28 @@ func renderApp(ctx context.Context, app *v1alpha1.Application, r cli.Rendering) 
 		from = folderFirst{Sources: from, tree: root.FS()}.of(app)
 	}
 	e := engine.New(engine.Options{
-		Sources: from, Renderer: render.Directory{}, Settings: func() engine.Settings { return engine.Settings{} }, Now: time.Now,
+		Sources: from, Renderer: render.Directory{}, Settings: func() engine.Settings { return engine.Settings{Build: build} }, Now: time.Now,
 	})
 	got, err := e.Render(ctx, app, engine.Rendering{Revisions: r.Revisions, Kube: r.Kube})
 	return cli.Rendered{Objects: got.Objects, Skipped: got.Skipped, Notes: got.Notes, Incomplete: got.Incomplete}, err
+}
+
+// installation is what an installation says about repositories and rendering;
+// without one nobody says anything.
+func installation(ctx context.Context, f *cli.Flags) (repository.Book, manifest.Build, error) {
+	if f == nil {
+		return repository.NewSet(nil, nil, repository.Trust{}), manifest.Build{}, nil
+	}
+	config, err := restConfig(f.Kubeconfig, f.Context)
+	if err != nil {
+		return nil, manifest.Build{}, err
+	}
+	s, err := settings.Read(ctx, config, f.Namespace)
+	if err != nil {
+		return nil, manifest.Build{}, err
+	}
+	book, err := settings.ReadRepositories(ctx, config, f.Namespace)
+	return book, s.Build, err
 }
 
 // folderFirst takes one repository from a folder of this machine.

@@ -82,6 +82,3 @@ func (b bookOf) Named(name, project string) (repository.Repository, bool) {
 
 // Trust is whom to believe.
 func (b bookOf) Trust() repository.Trust { return b().Trust() }
-
-// empty is a book without entries.
-func empty() *repository.Set { return repository.NewSet(nil, nil, repository.Trust{}) }

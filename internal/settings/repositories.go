@@ -35,6 +35,9 @@ type repositories struct {
 	trust  map[string]map[string]string // the data of the config maps, by their names
 }
 
+// repositorySecrets selects the secrets that are about repositories.
+const repositorySecrets = v1alpha1.LabelSecretType + " in (" + v1alpha1.SecretTypeRepository + "," + v1alpha1.SecretTypeRepoCreds + ")"
+
 func newRepositories(client kubernetes.Interface, namespace string, changed func(urls []string)) *repositories {
 	r := &repositories{
 		changed: changed, ready: make(chan struct{}), trusted: map[string]cache.SharedIndexInformer{},
@@ -44,7 +47,7 @@ func newRepositories(client kubernetes.Interface, namespace string, changed func
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = v1alpha1.LabelSecretType + " in (" + v1alpha1.SecretTypeRepository + "," + v1alpha1.SecretTypeRepoCreds + ")"
+			o.LabelSelector = repositorySecrets
 		}))
 	r.secrets = factory.Core().V1().Secrets().Informer()
 	for _, name := range []string{v1alpha1.ConfigMapSSHKnownHosts, v1alpha1.ConfigMapTLSCerts, v1alpha1.ConfigMapGPGKeys} {
