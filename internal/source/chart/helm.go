@@ -218,8 +218,8 @@ func (s *Store) fetchIndex(ctx context.Context, p place, last *index) (*index, e
 	}
 	fresh, err := readIndex(text)
 	if errors.Is(err, web.ErrTooLarge) {
-		return nil, fault.Terminalf("IndexTooLarge", "%s: it is larger than the limits of %d bytes as sent and %d bytes as text; "+
-			"have old versions removed from it", doing, s.options.MaxIndex, s.options.MaxIndexText)
+		return nil, fault.Terminalf("IndexTooLarge", "%s: it is larger than the limits of %d bytes as sent, %d bytes as text and %d "+
+			"versions; have old versions removed from it", doing, s.options.MaxIndex, s.options.MaxIndexText, maxReleases)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)

@@ -25,8 +25,9 @@ const (
 	maxEntry = 4 << 20
 	// maxWhole bounds an index that can only be read in one piece.
 	maxWhole = 4 << 20
-	// maxKept bounds what is kept of one index: some hundred thousand releases.
-	maxKept = 128 << 20
+	// maxKept and maxReleases bound what is kept of one index.
+	maxKept     = 128 << 20
+	maxReleases = 500_000
 )
 
 // index is what is kept of the index of a repository.
@@ -34,6 +35,7 @@ type index struct {
 	charts         map[string][]release
 	etag, modified string
 	weight         int64
+	releases       int
 }
 
 // release is one version of a chart.
@@ -55,8 +57,19 @@ type written struct {
 
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// count counts releases, such as are nothing among them.
+func (i *index) count() error {
+	if i.releases++; i.releases > maxReleases {
+		return web.ErrTooLarge
+	}
+	return nil
+}
+
 // add keeps a release. One without a version is none.
 func (i *index) add(name string, w *written) error {
+	if err := i.count(); err != nil {
+		return err
+	}
 	if w == nil || w.Version == "" || name == "" {
 		return nil
 	}
@@ -240,7 +253,7 @@ func (g *gate) Read(p []byte) (int, error) {
 	if g.left <= 0 {
 		return 0, fault.Terminalf("IndexRefused", "one entry of it is longer than %d bytes; have it made again without", maxEntry)
 	}
-	n, err := g.from.Read(p)
+	n, err := g.from.Read(p[:min(int64(len(p)), g.left)])
 	g.left -= int64(n)
 	return n, err
 }
@@ -321,6 +334,9 @@ func opening(decoder *json.Decoder, bound *gate, want json.Delim) (bool, error) 
 }
 
 func unmarshalRelease(text []byte) (*written, error) {
+	if w, ok := plainRelease(string(text)); ok {
+		return w, nil
+	}
 	var w written
 	if err := yaml.Unmarshal(text, &w); err != nil {
 		return nil, fmt.Errorf("%w: %w", errForm, err)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/towline-cd/towline/internal/core/fault"
 )
@@ -37,7 +36,7 @@ func (l *lines) read(from io.Reader) error {
 	scanner := bufio.NewScanner(from)
 	scanner.Buffer(make([]byte, 64<<10), maxEntry)
 	for scanner.Scan() {
-		done, err := l.line(bytes.TrimRight(scanner.Bytes(), " \r"))
+		done, err := l.line(bytes.TrimSuffix(scanner.Bytes(), []byte("\r")))
 		if err != nil {
 			return err
 		}
@@ -60,13 +59,16 @@ func (l *lines) line(text []byte) (done bool, err error) {
 	rest := bytes.TrimLeft(text, " ")
 	indent := len(text) - len(rest)
 	if len(rest) == 0 || rest[0] == '#' || indent == 0 && rest[0] == '%' {
+		if l.capture { // it may be part of a text
+			return false, l.take(text[min(max(l.keyAt, 0), indent):])
+		}
 		return false, nil
 	}
 	if rest[0] == '\t' {
 		return false, errForm
 	}
 	if indent == 0 && (bytes.HasPrefix(rest, []byte("---")) || bytes.HasPrefix(rest, []byte("..."))) {
-		if len(rest) > 3 {
+		if len(bytes.TrimRight(rest, " ")) > 3 {
 			return false, errForm
 		}
 		return l.began, nil
@@ -160,9 +162,9 @@ func (l *lines) item(indent int, rest []byte) error {
 	}
 	l.itemAt, l.keyAt = indent, -1
 	body := bytes.TrimLeft(rest[1:], " ")
-	if isNull(body) {
-		l.open = len(body) == 0 // its keys may follow
-		return nil
+	if isNothing(body) {
+		l.open = len(body) == 0 || body[0] == '#' // its keys may follow
+		return l.into.count()
 	}
 	l.open, l.keyAt = true, indent+len(rest)-len(body)
 	return l.key(body)
@@ -210,13 +212,15 @@ func isDash(rest []byte) bool {
 	return rest[0] == '-' && (len(rest) == 1 || rest[1] == ' ')
 }
 
-func isNull(value []byte) bool {
-	text := string(value)
-	return text == "" || text == "null" || text == "~" || text == "{}" || text == "[]" || strings.HasPrefix(text, "#")
+// isNothing says that what counts is on the lines below, or that there is nothing.
+func isNothing(value []byte) bool {
+	switch text := string(bytes.TrimRight(value, " ")); text {
+	case "", "null", "~", "{}", "[]":
+		return true
+	default:
+		return text[0] == '#'
+	}
 }
-
-// isNothing is for the value of a key that has others below it, or none at all.
-func isNothing(value []byte) bool { return isNull(value) }
 
 // splitKey takes the key off a line.
 func splitKey(rest []byte) (key string, value []byte, ok bool) {
@@ -230,6 +234,7 @@ func splitKey(rest []byte) (key string, value []byte, ok bool) {
 	if bytes.IndexByte([]byte("{}[]&*!|>?@`,"), rest[0]) >= 0 {
 		return "", nil, false
 	}
+	rest = bytes.TrimRight(rest, " ")
 	colon := bytes.Index(rest, []byte(": "))
 	if colon < 0 && rest[len(rest)-1] == ':' {
 		colon = len(rest) - 1
