@@ -18,7 +18,8 @@
 // Each satisfies small interfaces that the engine declares, and knows neither the engine nor another part.
 //
 //   - source: Git turned into an immutable tree named by its content.
-//   - render: a snapshot and parameters turned into manifests.
+//   - render: a snapshot and parameters turned into manifests; render/helm and render/kustomize do so with the libraries of
+//     those tools, on trees alone.
 //   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
 //   - settings: the config maps and secrets of the installation turned into one immutable value.
 //   - script: what users write in jq and Lua, compiled once and run under limits; Lua in a worker process.

@@ -91,12 +91,24 @@ type syntaxError struct{ err error }
 
 func (e *syntaxError) Error() string { return e.err.Error() }
 
+// duplicateError says that a key stands in a mapping twice.
+type duplicateError struct{ keys string }
+
+func (e *duplicateError) Error() string { return e.keys + "; remove one of the two" }
+
 // objects parses one document. In a JSON file everything must be an object: such files are written by programs for one
 // purpose, while YAML files lie around in repositories for many.
 func (d document) objects(strict bool) ([]*unstructured.Unstructured, error) {
 	value, err := d.value()
-	if err != nil || value == nil {
+	if err != nil {
 		return nil, err
+	}
+	return objectsOf(value, strict)
+}
+
+func objectsOf(value any, strict bool) ([]*unstructured.Unstructured, error) {
+	if value == nil {
+		return nil, nil
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
@@ -128,7 +140,7 @@ func (d document) value() (any, error) {
 			return nil, err
 		}
 		if len(duplicates) > 0 {
-			return nil, fmt.Errorf("%w; remove one of the two", errors.Join(duplicates...))
+			return nil, &duplicateError{keys: errors.Join(duplicates...).Error()}
 		}
 		return value, nil
 	}
@@ -162,7 +174,7 @@ func (d document) explain(err error) error {
 		for i := range lines {
 			lines[i] = strings.TrimSpace(lines[i])
 		}
-		return fmt.Errorf("%s; remove one of the two", strings.Join(lines, ", "))
+		return &duplicateError{keys: strings.Join(lines, ", ")}
 	}
 	return &syntaxError{err: errors.New(text)}
 }
