@@ -159,8 +159,14 @@ func (f *fixture) kubectlTry(stdin string, args ...string) (string, error) {
 // towline runs a command line and returns its output and exit code.
 func (f *fixture) towline(args ...string) (stdout, stderr string, code int) {
 	f.Helper()
+	return f.command(append(args, "--kubeconfig", f.plane.Kubeconfig(), "--namespace", f.control)...)
+}
+
+// command runs a command line that knows of no cluster.
+func (f *fixture) command(args ...string) (stdout, stderr string, code int) {
+	f.Helper()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(f.Context(), binary, append(args, "--kubeconfig", f.plane.Kubeconfig(), "--namespace", f.control)...)
+	cmd := exec.CommandContext(f.Context(), binary, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
 	var exit *exec.ExitError
