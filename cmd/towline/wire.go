@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/pairs"
@@ -48,7 +50,8 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	if err := p.openReports(config); err != nil {
 		return nil, err
 	}
-	if p.settings, err = settings.New(config, o.namespace, settings.Listeners{Settings: p.settingsChanged}); err != nil {
+	listeners := settings.Listeners{Settings: p.settingsChanged, Repositories: p.repositoriesChanged}
+	if p.settings, err = settings.New(config, o.namespace, listeners); err != nil {
 		return nil, err
 	}
 	p.cluster, err = cluster.Open(config, cluster.Options{
@@ -218,6 +221,14 @@ func (p *parts) settingsChanged(s *settings.Settings) {
 		slog.Warn("the way in which objects are marked has changed; it takes effect with the next start",
 			"configMap", v1alpha1.ConfigMapSettings)
 	}
+}
+
+// repositoriesChanged wakes the applications of the places that something else
+// is known of now: what they were refused may be given to them.
+func (p *parts) repositoriesChanged(urls []string) {
+	p.controller.RepositoriesChanged(func(repoURL string) bool {
+		return slices.ContainsFunc(urls, func(changed string) bool { return repository.Covers(changed, repoURL) })
+	})
 }
 
 func filters(in []settings.Filter) []cluster.Filter {

@@ -203,3 +203,11 @@ func (c *Controller) reconcile(ctx context.Context, name string) (result engine.
 // Hint says that somebody looked at a repository and saw it move, so that those
 // who follow it need not wait for its turn. It does not block.
 func (c *Controller) Hint(repoURL string) { c.poller.hint(repoURL) }
+
+// RepositoriesChanged wakes the applications of the repositories of which
+// something else is known now.
+func (c *Controller) RepositoriesChanged(concerns func(repoURL string) bool) {
+	for _, app := range c.poller.following(concerns) {
+		c.Enqueue(app, User)
+	}
+}

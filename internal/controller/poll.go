@@ -87,6 +87,22 @@ func (p *poller) hint(repo string) {
 	}
 }
 
+// following are the applications of the repositories that are chosen.
+func (p *poller) following(chosen func(repoURL string) bool) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found := map[string]struct{}{}
+	for repo, origins := range p.repos {
+		if !chosen(repo) {
+			continue
+		}
+		for _, f := range origins {
+			maps.Copy(found, f.apps)
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
 // track follows the sources of an application instead of those of its old self.
 func (p *poller) track(old, app *v1alpha1.Application) {
 	p.mu.Lock()

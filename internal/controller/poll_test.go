@@ -282,3 +282,16 @@ func TestPollerTakesHints(t *testing.T) {
 		expect(t, r, []string{"one@main 0s"}, nil)
 	})
 }
+
+func TestPollerKnowsWhoFollows(t *testing.T) {
+	r := &repository{every: time.Hour}
+	polling(t, r, func(t *testing.T, p *poller) {
+		p.track(nil, follower("b", "one", "main"))
+		p.track(nil, follower("a", "one", "v1"))
+		p.track(nil, follower("c", "two", "main"))
+		got := p.following(func(repo string) bool { return repo == "one" })
+		if d := cmp.Diff([]string{"a", "b"}, got); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+	})
+}
