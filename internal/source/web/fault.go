@@ -32,7 +32,7 @@ func unreachable(to *url.URL, err error) error {
 	if fault.ClassOf(err) == fault.Terminal {
 		return fault.Terminalf(fault.ReasonOf(err), "asking %s: %w", Shown(to), err)
 	}
-	if errors.Is(err, http.ErrSchemeMismatch) {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return fault.Terminalf("NotEncrypted", "asking %s: the server does not speak TLS; write http:// for a repository, or set "+
 			"insecureOCIForceHttp for a registry", Shown(to))
 	}
