@@ -132,6 +132,8 @@ type pass struct {
 	open     []string
 	entries  int
 	written  int
+	// secrets are what generators make Secrets of, which must not stand in an error.
+	secrets []string
 }
 
 func newPass(ctx context.Context, trees manifest.Trees, options options, req manifest.Request) *pass {
@@ -162,6 +164,9 @@ var quoted = regexp.MustCompile("(?s) with config: `.*`")
 // explain writes the names of an error as people know them.
 func (p *pass) explain(err error) error {
 	text := quoted.ReplaceAllString(err.Error(), "")
+	for _, secret := range p.secrets {
+		text = strings.ReplaceAll(text, secret, "(secret)")
+	}
 	for _, mount := range p.disk.names() {
 		text = strings.ReplaceAll(text, mount.at+"/", mount.shown)
 		text = strings.ReplaceAll(text, mount.at, strings.TrimSuffix(cmpOr(mount.shown, "."), "/"))
@@ -170,6 +175,17 @@ func (p *pass) explain(err error) error {
 		text += "; " + pluginWayOut
 	}
 	return errors.New(strings.TrimSpace(text))
+}
+
+// conceal remembers the literals of a generator of Secrets, and their values.
+func (p *pass) conceal(literals []string) {
+	for _, literal := range literals {
+		p.secrets = append(p.secrets, literal)
+		if _, value, ok := strings.Cut(literal, "="); ok && len(value) > 3 {
+			p.secrets = append(p.secrets, value)
+		}
+	}
+	slices.SortStableFunc(p.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
 func cmpOr(a, b string) string {

@@ -58,6 +58,7 @@ func (p *pass) paths(found *file) error {
 		}
 	}
 	for i := range data.SecretGenerator {
+		p.conceal(data.SecretGenerator[i].LiteralSources)
 		if err := p.sources(found, "secretGenerator", &data.SecretGenerator[i].KvPairSources); err != nil {
 			return err
 		}

@@ -100,6 +100,10 @@ func configurations(text []byte) []map[string]any {
 // configuration refuses a plugin that is not built in, and a file of one that leads out of the repository.
 func (p *pass) configuration(found *file, document map[string]any, where string) error {
 	if document["apiVersion"] == konfig.BuiltinPluginApiVersion {
+		literals, _ := document["literals"].([]any) //nolint:errcheck // another type is for the build to refuse
+		for _, literal := range literals {
+			p.conceal([]string{fmt.Sprint(literal)})
+		}
 		return p.pluginPaths(found, document)
 	}
 	name := fmt.Sprintf("%v (%v)", document["kind"], document["apiVersion"])

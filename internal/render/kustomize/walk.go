@@ -215,7 +215,11 @@ func (p *pass) tree(at place) string {
 }
 
 func (p *pass) local(from *file, seen *node, ref reference, to place) (string, error) {
-	info, err := p.disk.stat(to)
+	target, err := p.disk.resolve(to)
+	var info fs.FileInfo
+	if err == nil {
+		info, err = p.disk.stat(target)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fault.Terminalf("InvalidKustomization", "%s: %s names %q, and there is no %q", from, ref.field, ref.entry, p.shown(to))
