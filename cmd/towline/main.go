@@ -9,12 +9,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
 	"github.com/towline-cd/towline/internal/cli"
+	"github.com/towline-cd/towline/internal/source"
 )
 
 // version is set by the linker.
@@ -23,6 +25,9 @@ var version = "dev"
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == scriptWorker {
 		os.Exit(workOnScripts())
+	}
+	if filepath.Base(os.Args[0]) == source.AskpassName {
+		os.Exit(source.Askpass(os.Args, os.Stdout))
 	}
 	os.Exit(run())
 }

@@ -1,23 +1,28 @@
 package source
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"path"
 	"regexp"
 	"strings"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	core "github.com/towline-cd/towline/internal/core/repository"
 )
 
 // address is a repository URL that was found fit to be given to the git program.
 type address struct {
-	url   string // for git, without a password or a token
-	shown string // for people
-	key   string // the folder of the repository in the store
-	login string // value of an Authorization header, or ""
+	url      string // for git, without a password or a token
+	shown    string // for people
+	spelling string // the same for the spellings of one URL
+	scheme   string // https, http, ssh or file
+	host     string // without a port
+	user     string // the login that is written in the URL, if there is one
+	password string
 }
 
 // scpLike is "user@host:path", which git takes for SSH.
@@ -38,10 +43,11 @@ func parseAddress(raw string, allowFile bool) (address, error) {
 		return parseURL(raw, allowFile)
 	}
 	if scpLike.MatchString(raw) {
-		return newAddress(raw, raw, raw, ""), nil
+		host, _, _ := strings.Cut(raw[strings.IndexByte(raw, '@')+1:], ":")
+		return address{url: raw, shown: raw, spelling: spelled(raw), scheme: "ssh", host: host}, nil
 	}
 	if allowFile && path.IsAbs(raw) {
-		return newAddress(raw, raw, raw, ""), nil
+		return address{url: raw, shown: raw, spelling: spelled(raw), scheme: "file"}, nil
 	}
 	return address{}, refused(raw, "is neither a URL nor of the form user@host:path")
 }
@@ -52,17 +58,18 @@ func parseURL(raw string, allowFile bool) (address, error) {
 		return address{}, refused(raw, "is not a URL") // the parser's own error repeats the password
 	}
 	parsed.Scheme, parsed.Host = strings.ToLower(parsed.Scheme), strings.ToLower(parsed.Host)
-	identity := parsed.String()
 	shown := *parsed
 	shown.User, shown.RawQuery, shown.Fragment = nil, "", ""
+	at := address{shown: shown.String(), scheme: parsed.Scheme, host: parsed.Hostname()}
 	switch parsed.Scheme {
 	case "https", "http":
 		if parsed.Host == "" {
 			return address{}, refused(raw, "has no host")
 		}
-		login := basicLogin(parsed.User)
+		// A password on the command line could be read by everybody on the machine.
+		at.user = parsed.User.Username()
+		at.password, _ = parsed.User.Password()
 		parsed.User = nil
-		return newAddress(parsed.String(), shown.String(), identity, login), nil
 	case "ssh":
 		if parsed.Host == "" || strings.HasPrefix(parsed.Host, "-") || strings.HasPrefix(parsed.User.Username(), "-") {
 			return address{}, refused(raw, "has no host, or one that begins with '-'")
@@ -70,29 +77,52 @@ func parseURL(raw string, allowFile bool) (address, error) {
 		if parsed.User != nil {
 			parsed.User = url.User(parsed.User.Username())
 		}
-		return newAddress(parsed.String(), shown.String(), identity, ""), nil
 	case "file":
-		if allowFile {
-			return newAddress(raw, raw, raw, ""), nil
+		if !allowFile {
+			return address{}, refused(raw, "is of the scheme \"file\"")
 		}
+		at.url, at.spelling = raw, spelled(raw)
+		return at, nil
+	default:
+		return address{}, refused(raw, "is of the scheme \""+parsed.Scheme+"\"")
 	}
-	return address{}, refused(raw, "is of the scheme \""+parsed.Scheme+"\"")
+	at.url = parsed.String()
+	at.spelling = spelled(at.url)
+	return at, nil
 }
 
-// basicLogin keeps a password off the command line, which everybody on the machine can read.
-func basicLogin(user *url.Userinfo) string {
-	password, ok := user.Password()
-	if !ok {
-		return ""
-	}
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+// spelled is one text for the spellings of one URL.
+func spelled(text string) string {
+	return strings.TrimSuffix(strings.TrimRight(text, "/"), ".git")
 }
 
-// newAddress gives one folder to the spellings of one URL. A login is part of it: what one login may read must not be
-// found by another.
-func newAddress(forGit, shown, identity, login string) address {
-	sum := sha256.Sum256([]byte(strings.TrimSuffix(strings.TrimRight(identity, "/"), ".git")))
-	return address{url: forGit, shown: shown, key: hex.EncodeToString(sum[:16]), login: login}
+// signedIn is the entry with the login that is written in the URL itself, which counts before any other.
+func (a address) signedIn(entry core.Repository) core.Repository {
+	if a.password != "" {
+		entry.Username, entry.Password = a.user, core.NewSecret(a.password)
+		entry.BearerToken, entry.GitHubApp = core.Secret{}, core.GitHubApp{}
+	}
+	if entry.Username == "" && a.user != "" && !entry.Password.Empty() {
+		entry.Username = a.user
+	}
+	return entry
+}
+
+// folder names the folder of a repository in the store. The login is part of it: what one login may read must not be
+// found by another. So is whether the server had to prove who it is. A key makes the name say nothing about the login,
+// not even to somebody who guesses.
+func (a address) folder(entry core.Repository, key []byte) string {
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%q", a.spelling)
+	switch a.scheme {
+	case "ssh":
+		fmt.Fprintf(mac, " %q %t", entry.SSHPrivateKey.Reveal(), entry.Insecure || entry.InsecureIgnoreHostKey)
+	case "https", "http":
+		fmt.Fprintf(mac, " %q %q %q %q %q %d %d %q %t", entry.Username, entry.Password.Reveal(), entry.BearerToken.Reveal(),
+			entry.TLSClientCert, entry.TLSClientKey.Reveal(), entry.GitHubApp.ID, entry.GitHubApp.InstallationID,
+			entry.GitHubApp.PrivateKey.Reveal(), entry.Insecure)
+	}
+	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
 func refused(raw, why string) error {

@@ -49,7 +49,7 @@ func (s *Store) ensure(ctx context.Context, repo *repository, commit string) (st
 	if repo.has(commit) {
 		return commit, nil
 	}
-	fetched := s.fetching.DoChan(repo.at.key+" "+repo.at.url+" "+commit, func() (any, error) {
+	fetched := s.fetching.DoChan(repo.key+" "+repo.at.url+" "+commit, func() (any, error) {
 		detached, end, err := s.begin(ctx)
 		if err != nil {
 			return nil, err
@@ -108,7 +108,8 @@ func (s *Store) joinPacks(ctx context.Context, repo *repository) {
 // that stands there, and if there is none any more, for everything.
 func (s *Store) transfer(ctx context.Context, repo *repository, commit string) error {
 	doing := fmt.Sprintf("fetching commit %s of %s", commit, repo.at.shown)
-	err := s.fetchRefs(ctx, repo, doing, "--depth=1", commit)
+	depth := fmt.Sprintf("--depth=%d", repo.depth())
+	err := s.fetchRefs(ctx, repo, doing, depth, commit)
 	if fault.ReasonOf(err) != "ObjectNotAdvertised" {
 		return err
 	}
@@ -117,9 +118,8 @@ func (s *Store) transfer(ctx context.Context, repo *repository, commit string) e
 		return err
 	}
 	if ref := answer.refOf(commit); ref != "" {
-		err = s.fetchRefs(ctx, repo, doing, "--depth=1", ref)
+		err = s.fetchRefs(ctx, repo, doing, depth, ref)
 	} else {
-		const everything = "--depth=2147483647" // how git spells "no longer shallow", whether it was or not
 		err = s.fetchRefs(ctx, repo, doing, everything, "+refs/heads/*:refs/upstream/heads/*", "+refs/tags/*:refs/upstream/tags/*")
 	}
 	if err != nil {
@@ -128,12 +128,54 @@ func (s *Store) transfer(ctx context.Context, repo *repository, commit string) e
 	return s.check(ctx, repo, commit)
 }
 
+// everything is how git spells "no longer shallow", whether it was or not.
+const everything = "--depth=2147483647"
+
+// depth is how many commits of history are fetched: as few as possible, unless the entry asks for more.
+func (r *repository) depth() int {
+	if entry := r.entry.Load(); entry != nil && entry.Depth > 1 {
+		return entry.Depth
+	}
+	return 1
+}
+
 func (s *Store) fetchRefs(ctx context.Context, repo *repository, doing, depth string, refs ...string) error {
+	err := s.fetchOnce(ctx, repo, doing, append([]string{depth, "--", repo.target()}, refs...))
+	if repo.elsewhere(err) {
+		err = s.fetchOnce(ctx, repo, doing, append([]string{depth, "--", repo.target()}, refs...))
+	}
+	return err
+}
+
+// target is the URL for git.
+func (r *repository) target() string {
+	if r.suffixed.Load() {
+		return r.at.url + ".git"
+	}
+	return r.at.url
+}
+
+// elsewhere says that another attempt is worth it: some servers want ".git" at the end and lead everybody there, which
+// is not followed with a login.
+func (r *repository) elsewhere(err error) bool {
+	if fault.ReasonOf(err) != "RepositoryMoved" || r.suffixed.Load() || strings.HasSuffix(r.at.url, ".git") || strings.HasSuffix(r.at.url, "/") {
+		return false
+	}
+	r.suffixed.Store(true)
+	return true
+}
+
+func (s *Store) fetchOnce(ctx context.Context, repo *repository, doing string, what []string) error {
 	args := []string{
 		"fetch", "--quiet", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
-		"--no-recurse-submodules", "--prune", "--refmap=", depth, "--", repo.at.url,
+		"--no-recurse-submodules", "--prune", "--refmap=",
 	}
-	_, err := s.git.run(ctx, call{doing: doing, dir: repo.dir, to: repo.at, args: append(args, refs...), limit: 1 << 20})
+	with, err := s.signIn(ctx, repo)
+	if err != nil {
+		return err
+	}
+	defer with.end()
+	_, err = s.git.run(ctx, call{doing: doing, dir: repo.dir, with: with, args: append(args, what...), limit: 1 << 20})
 	return err
 }
 

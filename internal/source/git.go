@@ -21,11 +21,12 @@ type program struct {
 	home    string // an empty folder, in which git also runs when it needs no repository
 	env     []string
 	timeout time.Duration
+	maxSize int64         // bytes of one file that git writes
 	slots   chan struct{} // one per process that may run at the same time
 }
 
-// sshCommand lets nothing in that belongs to the machine: no configuration, no keys, no agent, no questions.
-const sshCommand = "ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes -o IdentityFile=none"
+// sshCommand is for those who were told of no entries: whoever the machine believes is believed, and nobody signs in.
+const sshCommand = sshBase + " -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes -o IdentityAgent=none"
 
 // settings are given to every git process. What is fetched is checked, written safely and never tidied behind our back;
 // the three checks that are waived are of dates and modes, which old repositories got wrong and nobody reads.
@@ -58,7 +59,7 @@ func newProgram(o Options, home string) (program, error) {
 		protocols += ":file"
 	}
 	return program{
-		path: path, home: home, timeout: o.Timeout, slots: make(chan struct{}, o.Parallel),
+		path: path, home: home, timeout: o.Timeout, maxSize: o.MaxFetch, slots: make(chan struct{}, o.Parallel),
 		env: append([]string{
 			"PATH=" + filepath.Dir(path) + ":/usr/local/bin:/usr/bin:/bin",
 			"HOME=" + home, "XDG_CONFIG_HOME=" + home, "LC_ALL=C",
@@ -71,15 +72,16 @@ func newProgram(o Options, home string) (program, error) {
 	}, nil
 }
 
-// environment is complete: a login goes here, because other users of the machine cannot read it.
-func (p program) environment(dir string, to address) []string {
+// environment is complete. Nothing in it is secret: what is, is in a file of the session that the environment names.
+func (p program) environment(dir string, with *session) []string {
 	env := slices.Clone(p.env)
 	if dir != "" {
 		env = append(env, "GIT_DIR="+dir)
 	}
 	config := settings
-	if to.login != "" {
-		config = append(slices.Clip(config), [2]string{"http." + to.url + ".extraHeader", "Authorization: " + to.login})
+	if with != nil {
+		env = append(env, with.env...)
+		config = slices.Concat(settings, with.config)
 	}
 	for i, pair := range config {
 		n := strconv.Itoa(i)
@@ -90,10 +92,11 @@ func (p program) environment(dir string, to address) []string {
 
 // call is one run of git.
 type call struct {
-	doing string  // what it is for, for messages: a gerund and its object
-	dir   string  // the bare repository, or "" for none
-	to    address // whom it talks to, or the zero address
+	doing string   // what it is for, for messages: a gerund and its object
+	dir   string   // the bare repository, or "" for none
+	with  *session // what it signs in with; nil where it talks to nobody
 	args  []string
+	stdin []byte
 	limit int // bytes of output
 }
 
@@ -110,7 +113,14 @@ func (p program) run(ctx context.Context, c call) ([]byte, error) {
 	command := p.command(ctx, c)
 	stdout, stderr := &bounded{limit: c.limit, stop: cancel}, &bounded{limit: 16 << 10}
 	command.Stdout, command.Stderr = stdout, stderr
-	err := command.Run()
+	if c.stdin != nil {
+		command.Stdin = bytes.NewReader(c.stdin)
+	}
+	err := command.Start()
+	if err == nil {
+		limitFiles(command, p.maxSize)
+		err = command.Wait()
+	}
 	if ctx.Err() != nil {
 		endGroup(command)
 	}
@@ -126,12 +136,25 @@ func (p program) run(ctx context.Context, c call) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, fault.Transientf("Cancelled", "%s: %w", c.doing, context.Cause(ctx))
 	}
-	return nil, classify(c.doing, stderr.String(), err)
+	return nil, classify(c.doing, c.with.hide(stderr.String()), err)
+}
+
+// hide takes what the session signs in with out of a text: a server may repeat it.
+func (s *session) hide(text string) string {
+	if s == nil {
+		return text
+	}
+	for _, secret := range s.hidden {
+		if len(secret) >= 4 {
+			text = strings.ReplaceAll(text, secret, "******")
+		}
+	}
+	return text
 }
 
 func (p program) command(ctx context.Context, c call) *exec.Cmd {
 	command := exec.CommandContext(ctx, p.path, c.args...)
-	command.Dir, command.Env = p.home, p.environment(c.dir, c.to)
+	command.Dir, command.Env = p.home, p.environment(c.dir, c.with)
 	endWithChildren(command)
 	return command
 }
@@ -159,6 +182,9 @@ func (b *bounded) Write(data []byte) (int, error) {
 // complaints are what git says when a person has to act, in the order in which they are looked for.
 var complaints = []struct{ says, reason, advice string }{
 	{"no space left on device", "", ""},
+	{"died of signal 25", "RepositoryTooLarge", "it is larger than the limit of one fetch"},
+	{"file too large", "RepositoryTooLarge", "it is larger than the limit of one fetch"},
+	{"returned error: 30", "RepositoryMoved", "the server says that it is elsewhere, and a login is not taken along; write the new URL"},
 	{"does not allow request for unadvertised object", "ObjectNotAdvertised", "the server only gives out branches and tags"},
 	{"not our ref", "CommitNotFound", "the repository has no such commit; was it removed by a forced push?"},
 	{"couldn't find remote ref", "RevisionNotFound", "the repository has no such branch or tag any more"},

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 // maxRefs bounds what a remote may say about its refs: about half a million of them.
@@ -76,23 +78,55 @@ func (s *Store) join(ctx context.Context, repo *repository, maxAge time.Duration
 func (s *Store) answerQuestions(ctx context.Context, repo *repository, q *question) {
 	for q != nil {
 		q.answer, q.err = s.listRefs(ctx, repo, q.asked)
-		q = repo.heads.settle(q, s.now)
+		next, moved := repo.heads.settle(q, s.now)
+		if moved && s.looked != nil {
+			s.looked(repo.written)
+		}
+		q = next
 	}
 }
 
-// settle hands out the answer and returns the question that has to be asked next, if there is one.
-func (r *remote) settle(q *question, now func() time.Time) *question {
+// settle hands out the answer and returns the question that has to be asked next, if there is one. moved says that a
+// branch or tag is elsewhere than in the last answer.
+func (r *remote) settle(q *question, now func() time.Time) (next *question, moved bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if q.err == nil {
+		moved = r.last == nil || !maps.Equal(r.last.named, q.answer.named) || !bytes.Equal(r.last.rest, q.answer.rest)
 		r.last = q.answer
+	}
+	if q.err != nil && r.last != nil {
+		// Who goes on with what was known must be able to say how old that is.
+		q.err = &fault.Error{
+			Class: fault.ClassOf(q.err), Reason: fault.ReasonOf(q.err),
+			Err: fmt.Errorf("%w; what is known is from %s", q.err, r.last.seen.UTC().Format(time.RFC3339)),
+		}
 	}
 	close(q.done)
 	r.asking, r.next = r.next, nil
 	if r.asking != nil {
 		r.asking.asked = now()
 	}
-	return r.asking
+	return r.asking, moved
+}
+
+// Looked is when the remote was last asked with success, for people to see; the zero time if it never was. Of several
+// logins the latest counts.
+func (s *Store) Looked(repoURL string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var last time.Time
+	for _, repo := range s.repos {
+		if repo.written != repoURL {
+			continue
+		}
+		repo.heads.mu.Lock()
+		if a := repo.heads.last; a != nil && a.seen.After(last) {
+			last = a.seen
+		}
+		repo.heads.mu.Unlock()
+	}
+	return last
 }
 
 func (s *Store) listRefs(ctx context.Context, repo *repository, asked time.Time) (*answer, error) {
@@ -102,14 +136,26 @@ func (s *Store) listRefs(ctx context.Context, repo *repository, asked time.Time)
 	}
 	defer end()
 	s.lsRemotes.Add(1)
-	out, err := s.git.run(ctx, call{
-		doing: "asking " + repo.at.shown + " for its refs", to: repo.at, limit: maxRefs,
-		args: []string{"ls-remote", "--quiet", "--", repo.at.url},
-	})
+	out, err := s.lsRemote(ctx, repo)
+	if repo.elsewhere(err) {
+		out, err = s.lsRemote(ctx, repo)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return parseRefs(out, asked), nil
+}
+
+func (s *Store) lsRemote(ctx context.Context, repo *repository) ([]byte, error) {
+	with, err := s.signIn(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	defer with.end()
+	return s.git.run(ctx, call{
+		doing: "asking " + repo.at.shown + " for its refs", with: with, limit: maxRefs,
+		args: []string{"ls-remote", "--quiet", "--", repo.target()},
+	})
 }
 
 func parseRefs(out []byte, seen time.Time) *answer {
@@ -157,8 +203,16 @@ func (a *answer) refOf(commit string) string {
 	return first
 }
 
-// lookup follows the order of Argo CD, where a branch wins over a tag of the same name.
-func (s *Store) lookup(repo *repository, a *answer, revision string) (string, error) {
+// lookup follows the order of Argo CD: a range of versions among the tags, then a ref by its name, where a branch wins
+// over a tag of the same name.
+func (s *Store) lookup(repo *repository, a *answer, of manifest.Origin) (string, error) {
+	revision := of.Revision
+	allowed, ranged := versionRange(revision)
+	if ranged {
+		if tag := a.newest(allowed, of.TagPrefix); tag != "" {
+			return a.named["refs/tags/"+tag], nil
+		}
+	}
 	if revision == "" || revision == "HEAD" {
 		if sha, ok := a.find("HEAD"); ok {
 			return sha, nil
@@ -166,7 +220,7 @@ func (s *Store) lookup(repo *repository, a *answer, revision string) (string, er
 		return "", fault.Terminalf("RevisionNotFound", "%s has no HEAD: it is empty, or its default branch does not exist; "+
 			"push to it or name a branch in targetRevision", repo.at.shown)
 	}
-	candidates := []string{"refs/heads/" + revision, "refs/tags/" + revision, "refs/" + revision}
+	candidates := []string{"refs/heads/" + revision, "refs/tags/" + revision, "refs/tags/" + of.TagPrefix + revision, "refs/" + revision}
 	if strings.HasPrefix(revision, "refs/") {
 		candidates = append([]string{revision}, candidates...)
 	}
@@ -177,6 +231,9 @@ func (s *Store) lookup(repo *repository, a *answer, revision string) (string, er
 	}
 	if isShortSHA(revision) {
 		return s.lookupShort(repo, a, strings.ToLower(revision))
+	}
+	if ranged {
+		return "", noVersion(repo.at, of)
 	}
 	near := ""
 	if names := nearNames(revision, a.named); len(names) > 0 {

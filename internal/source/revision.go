@@ -13,8 +13,6 @@ import (
 var (
 	fullSHA  = regexp.MustCompile(`^[0-9a-fA-F]{40}$`)
 	shortSHA = regexp.MustCompile(`^[0-9a-fA-F]{7,39}$`)
-	// versionRange is a range of versions that is written without an operator.
-	versionRange = regexp.MustCompile(`^v?(\d+\.)+[xX](\.[xX])*$`)
 )
 
 func isSHA(text string) bool      { return fullSHA.MatchString(text) }
@@ -26,13 +24,12 @@ func checkRevision(at address, revision string) error {
 		return fault.Terminalf("RevisionRefused", "the revision %q of %s begins with '-'; name a branch, a tag or a SHA",
 			revision, at.shown)
 	}
-	if strings.ContainsAny(revision, "*^~<>") || versionRange.MatchString(revision) {
-		return fault.Terminalf("VersionRangeUnsupported", "the revision %q of %s looks like a range of versions, which is not "+
-			"supported yet for git; name a branch, a tag or a SHA", revision, at.shown)
+	if _, ok := versionRange(revision); ok {
+		return nil
 	}
-	malformed := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`:?[\`, r) }
+	malformed := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`:?[\*^~<>`, r) }
 	if strings.ContainsFunc(revision, malformed) || strings.Contains(revision, "..") || strings.Contains(revision, "@{") {
-		return fault.Terminalf("RevisionRefused", "the revision %q of %s cannot be the name of a branch or tag; correct it",
+		return fault.Terminalf("RevisionRefused", "the revision %q of %s cannot be the name of a branch or tag, nor a range of versions; correct it",
 			revision, at.shown)
 	}
 	return nil

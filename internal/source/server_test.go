@@ -28,9 +28,28 @@ type gitServer struct {
 	old    bool          // speak the first version of the protocol, which only gives out what it advertises
 	login  string        // an Authorization header to insist on
 	status int           // answer everything with this status
+	seen   []string      // the Authorization headers that came
+	spoil  func([]byte) []byte
+	// instead answers in place of git where it returns true.
+	instead func(http.ResponseWriter, *http.Request) bool
+}
+
+// TestMain lets the tests be the program that git asks for logins.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == AskpassName {
+		os.Exit(Askpass(os.Args, os.Stdout))
+	}
+	os.Exit(m.Run())
 }
 
 func newGitServer(t *testing.T) *gitServer {
+	t.Helper()
+	s := unstartedGitServer(t)
+	s.Start()
+	return s
+}
+
+func unstartedGitServer(t *testing.T) *gitServer {
 	t.Helper()
 	execPath, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
 	if err != nil {
@@ -41,10 +60,14 @@ func newGitServer(t *testing.T) *gitServer {
 		Path: filepath.Join(strings.TrimSpace(string(execPath)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + s.dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + s.dir},
 	}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		hold, old, login, status := s.hold, s.old, s.login, s.status
+		hold, old, login, status, spoil, instead := s.hold, s.old, s.login, s.status, s.spoil, s.instead
+		s.seen = append(s.seen, r.Header.Get("Authorization"))
 		s.mu.Unlock()
+		if instead != nil && instead(w, r) {
+			return
+		}
 		if status != 0 {
 			http.Error(w, "out of order", status)
 			return
@@ -64,8 +87,13 @@ func newGitServer(t *testing.T) *gitServer {
 			<-hold
 		}
 		maps.Copy(w.Header(), answer.Header())
+		body := answer.Body.Bytes()
+		if spoil != nil && r.Method == http.MethodPost {
+			w.Header().Del("Content-Length")
+			body = spoil(body)
+		}
 		w.WriteHeader(answer.Code)
-		_, _ = w.Write(answer.Body.Bytes())
+		_, _ = w.Write(body)
 	}))
 	t.Cleanup(s.Close)
 	return s

@@ -20,6 +20,7 @@ type snapshot struct {
 	repo    *repository
 	commit  string
 	maxFile int64
+	left    int // how many more names may be read
 	start   func() (*batch, error)
 	end     context.CancelFunc
 
@@ -42,7 +43,7 @@ func (s *Store) newSnapshot(ctx context.Context, repo *repository, commit string
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	git := s.git
 	snap := &snapshot{
-		repo: repo, commit: commit, maxFile: s.maxFile, end: end, trees: map[string][]entry{},
+		repo: repo, commit: commit, maxFile: s.maxFile, left: s.maxFiles, end: end, trees: map[string][]entry{},
 		start: func() (*batch, error) { return git.startBatch(ctx, repo.dir) },
 	}
 	// A snapshot that somebody forgot to close must not leave its process running.
@@ -99,6 +100,10 @@ func (s *snapshot) tree(hash string) ([]entry, error) {
 	entries, err := parseTree(found.content)
 	if err != nil {
 		return nil, fault.Terminalf("ObjectRefused", "reading commit %s of %s: %w", s.commit, s.repo.at.shown, err)
+	}
+	if s.left -= len(entries); s.left < 0 {
+		return nil, fault.Terminalf("TooManyFiles", "reading commit %s of %s: its folders hold more names than the limit allows",
+			s.commit, s.repo.at.shown)
 	}
 	s.trees[hash] = entries
 	return entries, nil

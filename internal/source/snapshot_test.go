@@ -253,7 +253,7 @@ func TestInterruptedFetchLeavesNothingBroken(t *testing.T) {
 	dir := t.TempDir()
 	store := newStore(t, func(o *Options) { o.Dir = dir })
 	tree(t, store, repo.url, commit)
-	known, err := store.repository(repo.url)
+	known, err := store.repository(manifest.Origin{RepoURL: repo.url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestLostObjectsAreFetchedAgain(t *testing.T) {
 	commit := repo.commit("main", map[string]string{"a": "1"})
 	store := newStore(t, nil)
 	tree(t, store, repo.url, commit)
-	known, err := store.repository(repo.url)
+	known, err := store.repository(manifest.Origin{RepoURL: repo.url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestPacksAreJoinedUnderReaders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	known, err := store.repository(repo.url)
+	known, err := store.repository(manifest.Origin{RepoURL: repo.url})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,19 @@
 // Package source is git as content: it names the commit that a revision stands for and shows a commit as an immutable
-// file system. The git program is its only way to the network, and there is never a work tree; it must not interpret
+// file system. The git program is its only way to a repository, and there is never a work tree; it must not interpret
 // what it fetches.
+//
+// A login is never in the arguments or the environment of a process. Git asks for a user and a password by a program,
+// which is our own under another name, and which asks us over a socket in a private folder; the answer is for one host.
+// An SSH key stays in this process, which is its own agent over such a socket. For a token that has to be sent as a
+// header git knows no such way before 2.46, so it is a setting in a file: only we can read it, it is in memory where the
+// machine has a file system there, and it is gone with the process that needed it. A pipe would not do, since git and
+// the helper that it starts each read their settings more than once.
 package source
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +28,7 @@ import (
 
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	core "github.com/towline-cd/towline/internal/core/repository"
 )
 
 // Options are what a Store is made of. Only Dir is required.
@@ -35,6 +45,17 @@ type Options struct {
 	Parallel int
 	// MaxFile bounds the size of one file, 10 MiB by default.
 	MaxFile int64
+	// MaxFetch bounds what one fetch may bring, 2 GiB by default; it holds on Linux.
+	MaxFetch int64
+	// MaxFiles bounds how many names the folders of one snapshot may hold together, a million by default.
+	MaxFiles int
+	// Book says how to sign in and whom to trust. Without one nobody signs in, save by a login in the URL itself.
+	Book core.Book
+	// Looked is called after the refs of a repository were listed and differ from the last time. It must not block.
+	Looked func(repoURL string)
+	// Self is the program that git asks for logins by: it must call Askpass when its name is AskpassName. The program
+	// that runs is the default.
+	Self string
 	// AllowFile lets URLs be paths of this machine. It is for tests and for the command line, never for tenants.
 	AllowFile bool
 	// Now is the clock, time.Now by default.
@@ -46,8 +67,15 @@ type Store struct {
 	git       program
 	dir       string
 	maxFile   int64
+	maxFiles  int
 	maxPacks  int
 	allowFile bool
+	book      core.Book
+	looked    func(repoURL string)
+	self      string
+	key       []byte // of the digests that folders are named by
+	vault     vault
+	apps      apps
 	now       func() time.Time
 	lock      *os.File
 	fetching  singleflight.Group
@@ -58,16 +86,21 @@ type Store struct {
 
 	mu      sync.Mutex
 	shut    bool
-	repos   map[string]*repository // by URL as it is written
+	repos   map[string]*repository // by folder and by URL as it is written
 	writing map[string]*sync.Mutex // by folder
 }
 
 // repository is a URL and its bare repository, which other spellings of the URL share.
 type repository struct {
+	written string // the URL as it is written
 	at      address
+	key     string // the name of its folder
 	dir     string
-	writing *sync.Mutex // held by the one fetch that may write to dir
-	heads   remote
+	entry   atomic.Pointer[core.Repository] // what is known of it now; nil where there is no Book and no login
+	writing *sync.Mutex                     // held by the one fetch that may write to dir
+	// suffixed says that the server wants ".git" at the end.
+	suffixed atomic.Bool
+	heads    remote
 }
 
 // New opens the store in o.Dir, which no other process may have open, and removes what an interrupted fetch left there.
@@ -95,14 +128,35 @@ func New(o Options) (*Store, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("opening the git store %q: another process has it open, give each its own folder: %w", dir, err)
 	}
-	if err := sweepStore(dir); err != nil {
-		_ = lock.Close()
-		return nil, err
-	}
-	return &Store{
-		git: git, dir: dir, maxFile: o.MaxFile, maxPacks: 50, allowFile: o.AllowFile, now: o.Now, lock: lock,
+	s := &Store{
+		git: git, dir: dir, maxFile: o.MaxFile, maxFiles: o.MaxFiles, maxPacks: 50, allowFile: o.AllowFile, now: o.Now, lock: lock,
+		book: o.Book, looked: o.Looked, self: o.Self, vault: vault{record: filepath.Join(dir, "private")},
 		closed: make(chan struct{}), repos: map[string]*repository{}, writing: map[string]*sync.Mutex{},
-	}, nil
+	}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s.apps = apps{now: o.Now, key: s.key, kept: map[string]appToken{}}
+	return s, nil
+}
+
+// prepare removes what a process that was killed left, and reads or makes the key that folders are named by.
+func (s *Store) prepare() error {
+	if err := errors.Join(sweepStore(s.dir), s.vault.sweep()); err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, "key")
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) == sha256.Size {
+		s.key = key
+		return nil
+	}
+	s.key = make([]byte, sha256.Size)
+	_, _ = rand.Read(s.key) // it does not fail: it ends the process
+	if err := os.WriteFile(path, s.key, 0o600); err != nil {
+		return fmt.Errorf("opening the git store: %w", err)
+	}
+	return nil
 }
 
 func (o Options) withDefaults() Options {
@@ -117,6 +171,15 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxFile <= 0 {
 		o.MaxFile = 10 << 20
+	}
+	if o.MaxFetch <= 0 {
+		o.MaxFetch = 2 << 30
+	}
+	if o.MaxFiles <= 0 {
+		o.MaxFiles = 1_000_000
+	}
+	if o.Self == "" {
+		o.Self, _ = os.Executable() // where it is not known, a login that git asks for is refused
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -135,7 +198,7 @@ func (s *Store) Close() error {
 	close(s.closed)
 	s.mu.Unlock()
 	s.running.Wait()
-	return s.lock.Close()
+	return errors.Join(s.vault.close(), s.lock.Close())
 }
 
 // Stats counts how often a remote was asked for its refs and how often something was fetched from one.
@@ -148,11 +211,12 @@ func (s *Store) Stats() (lsRemotes, fetches int64) {
 // time share one question, but nobody is given the answer to a question that was asked before they came and is older
 // than they accept.
 //
-// An empty revision and "HEAD" are the remote's HEAD; a full SHA stands for itself and is not asked about; a name is a
-// full ref, then a branch, then a tag (peeled to its commit), then the beginning of a SHA that is known here.
+// An empty revision and "HEAD" are the remote's HEAD; a full SHA stands for itself and is not asked about; a range of
+// versions is the newest tag in it, of those that begin with the prefix of the origin if it has one; a name is a full
+// ref, then a branch, then a tag (peeled to its commit), then the beginning of a SHA that is known here.
 func (s *Store) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (commit string, seen time.Time, err error) {
 	revision := of.Revision
-	repo, err := s.repository(of.RepoURL)
+	repo, err := s.repository(of)
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -167,11 +231,11 @@ func (s *Store) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Dur
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	commit, err = s.lookup(repo, answer, revision)
+	commit, err = s.lookup(repo, answer, of)
 	// A name that an old answer lacks may have come into being since; but a wrong name must not ask every time.
 	if err != nil && asked.Sub(answer.seen) > freshEnough {
 		if answer, err = s.ask(ctx, repo, freshEnough); err == nil {
-			commit, err = s.lookup(repo, answer, revision)
+			commit, err = s.lookup(repo, answer, of)
 		}
 	}
 	if err != nil {
@@ -190,7 +254,7 @@ const freshEnough = 10 * time.Second
 //	Digest(path string) (string, error) // names the content at path
 //	Close() error                       // ends the process that reads it
 func (s *Store) Tree(ctx context.Context, of manifest.Origin, commit string) (fs.FS, error) {
-	repo, err := s.repository(of.RepoURL)
+	repo, err := s.repository(of)
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +266,8 @@ func (s *Store) Tree(ctx context.Context, of manifest.Origin, commit string) (fs
 }
 
 // Describe says who made the commit, when, and with which message, for people. It fetches the commit if it has to.
-func (s *Store) Describe(ctx context.Context, repoURL, commit string) (author string, date time.Time, message string, err error) {
-	repo, err := s.repository(repoURL)
+func (s *Store) Describe(ctx context.Context, of manifest.Origin, commit string) (author string, date time.Time, message string, err error) {
+	repo, err := s.repository(of)
 	if err != nil {
 		return "", time.Time{}, "", err
 	}
@@ -233,21 +297,33 @@ func (s *Store) Describe(ctx context.Context, repoURL, commit string) (author st
 	return strings.ToValidUTF8(parts[0], "\ufffd"), date, strings.ToValidUTF8(strings.TrimSpace(parts[2]), "\ufffd"), nil
 }
 
-func (s *Store) repository(repoURL string) (*repository, error) {
-	at, err := parseAddress(repoURL, s.allowFile)
+// repository finds what is known of a repository now. Whoever signs in alike shares it.
+func (s *Store) repository(of manifest.Origin) (*repository, error) {
+	at, err := parseAddress(of.RepoURL, s.allowFile)
 	if err != nil {
 		return nil, err
 	}
+	var entry core.Repository
+	if s.book != nil {
+		entry = s.book.For(of.RepoURL, of.Project)
+	}
+	entry = at.signedIn(entry)
+	key := at.folder(entry, s.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if repo, ok := s.repos[repoURL]; ok {
-		return repo, nil
+	repo, ok := s.repos[key+" "+of.RepoURL]
+	if !ok {
+		if s.writing[key] == nil {
+			s.writing[key] = &sync.Mutex{}
+		}
+		repo = &repository{
+			written: of.RepoURL, at: at, key: key, dir: filepath.Join(s.dir, "repos", key), writing: s.writing[key],
+		}
+		s.repos[key+" "+of.RepoURL] = repo
 	}
-	if s.writing[at.key] == nil {
-		s.writing[at.key] = &sync.Mutex{}
+	if s.book != nil || at.password != "" {
+		repo.entry.Store(&entry)
 	}
-	repo := &repository{at: at, dir: filepath.Join(s.dir, "repos", at.key), writing: s.writing[at.key]}
-	s.repos[repoURL] = repo
 	return repo, nil
 }
 
