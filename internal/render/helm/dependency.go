@@ -90,7 +90,8 @@ func needOf(of *chart.Chart, dep *chart.Dependency) (manifest.Need, error) {
 func (r *reader) local(at Place, dep *chart.Dependency, where string) (*chart.Chart, error) {
 	dir := path.Join(at.Dir, where)
 	if path.IsAbs(where) || !fs.ValidPath(dir) {
-		return nil, fault.Terminalf("DependencyMissing", "dependency %q is at %q, outside of the repository; only charts within it are read",
+		return nil, fault.Terminalf("DependencyMissing", "dependency %q is at %q, outside of the repository; only charts within it "+
+			"are read",
 			dep.Name, dep.Repository)
 	}
 	subchart, err := r.folder(dir)
@@ -98,7 +99,8 @@ func (r *reader) local(at Place, dep *chart.Dependency, where string) (*chart.Ch
 		return nil, fmt.Errorf("dependency %s at %s: %w", dep.Name, dep.Repository, err)
 	}
 	if !chartutil.IsCompatibleRange(dep.Version, subchart.Metadata.Version) {
-		return nil, fault.Terminalf("DependencyMissing", "dependency %q asks for version %q, and the chart at %q is %q; correct one of the two",
+		return nil, fault.Terminalf("DependencyMissing", "dependency %q asks for version %q, and the chart at %q is %q; correct one "+
+			"of the two",
 			dep.Name, dep.Version, dir, subchart.Metadata.Version)
 	}
 	return subchart, nil
