@@ -76,7 +76,7 @@ func Read(t *testing.T, part map[string][]byte) Case {
 func (c Case) Request() manifest.Request {
 	return manifest.Request{
 		Source: c.Source,
-		App:    manifest.App{Name: c.Name, Namespace: c.Namespace, Project: "default", Revision: "0123456789012345678901234567890123456789"},
+		App:    manifest.App{Name: c.Name, Namespace: c.Namespace, Project: "default", Revision: strings.Repeat("0", 40)},
 		Kube:   manifest.Kube{Version: c.Kube, APIs: c.APIs},
 		Build:  manifest.Build{KustomizeOptions: c.Options},
 	}

@@ -147,8 +147,11 @@ func (l look) root(node parse.Node) bool {
 	return false
 }
 
+// carriers are the functions that put their arguments into something or ask about them, and print nothing of them.
+var carriers = []string{"include", "tpl", "dict", "list", "set", "required", "default", "not", "and", "or", "kindIs", "hasKey"}
+
 // carries reports whether a call hands its arguments on to another template, which is looked at by itself.
 func carries(command *parse.CommandNode) bool {
 	name, ok := command.Args[0].(*parse.IdentifierNode)
-	return ok && slices.Contains([]string{"include", "tpl", "dict", "list", "set", "required", "default", "not", "and", "or", "kindIs", "hasKey"}, name.Ident)
+	return ok && slices.Contains(carriers, name.Ident)
 }

@@ -86,11 +86,8 @@ func indentable(spaces int, text string) error {
 // generic are the functions that Helm itself takes.
 var generic = sprig.TxtFuncMap()
 
-// original is the function that Helm would call. A test calls them all, so that another type is found there.
+// original is the function that Helm would call. A test calls them all: one that has another type is nil, and found there.
 func original[F any](name string) F {
-	found, ok := generic[name].(F)
-	if !ok {
-		panic(fmt.Sprintf("the function %s is a %T", name, generic[name]))
-	}
+	found, _ := generic[name].(F)
 	return found
 }

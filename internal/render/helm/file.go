@@ -70,7 +70,7 @@ func (v *values) resolve(what, written string) (file, error) {
 	if scheme, _, ok := strings.Cut(written, "://"); ok && !strings.ContainsAny(scheme, "/*") {
 		return v.remote(what, written, strings.ToLower(scheme))
 	}
-	tree, rel := "", written
+	var tree, rel string
 	switch {
 	case written == "":
 		return file{}, fault.Terminalf("ValueFileMissing", "a %s has no path; give it one or remove it", what)
@@ -87,7 +87,8 @@ func (v *values) resolve(what, written string) (file, error) {
 		rel = path.Join(v.dir, written)
 	}
 	if !fs.ValidPath(rel) {
-		return file{}, fault.Terminalf("ValueFileMissing", "%s %q leads out of the repository; only files within it are read", what, written)
+		return file{}, fault.Terminalf("ValueFileMissing", "%s %q leads out of the repository; only files within it are read", what,
+			written)
 	}
 	return file{tree: tree, path: rel, written: written}, nil
 }
@@ -115,22 +116,27 @@ func (v *values) remote(what, written, scheme string) (file, error) {
 	switch {
 	case scheme == "http" || scheme == "https":
 		if !slices.Contains(allowed, scheme) {
-			return file{}, fault.Terminalf("SchemeNotAllowed", "%s %q: the scheme %s is not among those that the installation allows (%s); "+
+			return file{}, fault.Terminalf("SchemeNotAllowed", "%s %q: the scheme %s is not among those that the installation "+
+				"allows (%s); "+
 				"helm.valuesFileSchemes in argocd-cm has them", what, written, scheme, strings.Join(allowed, ", "))
 		}
 	case strings.HasPrefix(scheme, "secrets"), strings.HasPrefix(scheme, "sops"), strings.HasPrefix(scheme, "vals"):
-		return file{}, fault.Terminalf("PluginNotRun", "%s %q is for the Helm plugin helm-secrets, and plugins are programs, which are not "+
+		return file{}, fault.Terminalf("PluginNotRun", "%s %q is for the Helm plugin helm-secrets, and plugins are programs, which "+
+			"are not "+
 			"run here; keep the secret in the cluster (External Secrets, Sealed Secrets, SOPS operator) and name it in the values, or "+
 			"render this application with a config management plugin", what, written)
 	case scheme == "file":
-		return file{}, fault.Terminalf("ValueFileMissing", "%s %q: files are read from the repository alone; write the path within it", what, written)
+		return file{}, fault.Terminalf("ValueFileMissing", "%s %q: files are read from the repository alone; write the path within "+
+			"it", what, written)
 	default:
-		return file{}, fault.Terminalf("PluginNotRun", "%s %q has the scheme %s, which needs a downloader plugin of Helm (such as helm-git, "+
+		return file{}, fault.Terminalf("PluginNotRun", "%s %q has the scheme %s, which needs a downloader plugin of Helm (such as "+
+			"helm-git, "+
 			"helm-s3 or helm-secrets), and plugins are not run here; use https, or a source with a ref", what, written, scheme)
 	}
 	address, err := url.Parse(written)
 	if err != nil || address.Host == "" || address.User != nil {
-		return file{}, fault.Terminalf("ValueFileMissing", "%s %q is not a URL that can be fetched; write it as https://host/path, with the "+
+		return file{}, fault.Terminalf("ValueFileMissing", "%s %q is not a URL that can be fetched; write it as https://host/path, "+
+			"with the "+
 			"credentials in a repository secret", what, written)
 	}
 	if ip, err := netip.ParseAddr(address.Hostname()); err == nil && (ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()) {

@@ -75,7 +75,7 @@ func (s *search) below(dir string, pattern []string) error {
 			if entry.IsDir() {
 				err = s.below(name, pattern)
 			}
-		} else if matches, _ := path.Match(segment, entry.Name()); matches { //nolint:errcheck // the pattern was checked
+		} else if matches, _ := path.Match(segment, entry.Name()); matches {
 			err = s.enter(name, rest)
 		}
 		if err != nil {

@@ -57,6 +57,7 @@ func Render(ctx context.Context, trees manifest.Trees, req manifest.Request) (re
 		return manifest.Result{}, err
 	}
 	result.Type = v1alpha1.SourceTypeHelm
+	result.Skipped, result.Incomplete = loaded.Skipped, len(loaded.Skipped) > 0
 	result.Files = loaded.files + values.read
 	result.Notes = append(loaded.Notes, result.Notes...)
 	result.UsesAPIs = uses
@@ -92,6 +93,8 @@ type Chart struct {
 	Needs []manifest.Need
 	// Notes are what people should know about the chart.
 	Notes []string
+	// Skipped are folders of the chart whose content is not there; what they would have rendered to is missing.
+	Skipped []string
 
 	chart *chart.Chart
 	files int
@@ -108,7 +111,7 @@ func Load(ctx context.Context, trees manifest.Trees, at Place) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Chart{chart: loaded, Notes: reader.notes}
+	result := &Chart{chart: loaded}
 	if loaded.Metadata.Type == "library" {
 		return nil, fault.Terminalf("InvalidChart", "chart %q is a library chart, which other charts use and which cannot be "+
 			"installed itself; point the source to a chart of type application", loaded.Name())
@@ -121,6 +124,7 @@ func Load(ctx context.Context, trees manifest.Trees, at Place) (*Chart, error) {
 		return nil, err
 	}
 	result.files = reader.count
+	result.Notes, result.Skipped = append(result.Notes, reader.notes...), reader.skipped
 	order(loaded)
 	return result, nil
 }

@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
@@ -159,25 +161,24 @@ const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 func TestBoundedFunctions(t *testing.T) {
 	template := object + `data:
   repeat: {{ repeat 2 "ab" }}{{ repeat 0 "x" }}
-  until: {{ until 3 | toJson | quote }}{{ until -2 | toJson | quote }}
+  until: {{ until 3 | toJson | quote }}
+  down: {{ until -2 | toJson | quote }}
   step: {{ untilStep 3 0 -2 | toJson | quote }}
   seq: {{ seq 2 }}/{{ seq 3 1 }}/{{ seq 0 2 4 }}
-  indent: {{ indent 2 "a" | quote }}{{ nindent 2 "a" | quote }}
+  indent: {{ indent 2 "a" | quote }}
+  nindent: {{ nindent 2 "a" | quote }}
   lengths: {{ len (randAlphaNum 5) }}{{ len (randAlpha 5) }}{{ len (randNumeric 5) }}{{ len (randAscii 5) }}{{ len (randBytes 3) }}
 `
-	result, err := render(t, manifest.Trees{"": chart("templates/a.yaml", strings.ReplaceAll(template, "}}{{ until", `}}""{{ until`))}, v1alpha1.ApplicationSource{})
-	if err == nil || len(result.Objects) > 0 {
-		t.Log("the texts are joined below")
-	}
-	template = strings.ReplaceAll(template, ` | quote }}{{`, ` | squote }}/{{`)
-	template = strings.NewReplacer(`squote }}/{{ until -2 | toJson | quote }}`, `squote }}`, `squote }}/{{ nindent 2 "a" | quote }}`, `squote }}`).Replace(template)
-	result, err = render(t, manifest.Trees{"": chart("templates/a.yaml", template)}, v1alpha1.ApplicationSource{})
+	result, err := render(t, manifest.Trees{"": chart("templates/a.yaml", template)}, v1alpha1.ApplicationSource{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "map[indent:  a lengths:55554 repeat:abab seq:1 2/3 2 1/0 2 4 step:[3,1] until:[0,1,2]]"
-	if got := fmt.Sprint(result.Objects[0].Object["data"]); got != want {
-		t.Errorf("data = %s, want %s", got, want)
+	want := map[string]any{
+		"repeat": "abab", "until": "[0,1,2]", "down": "[0,-1]", "step": "[3,1]", "seq": "1 2/3 2 1/0 2 4", "indent": "  a",
+		"nindent": "\n  a", "lengths": int64(55554),
+	}
+	if diff := cmp.Diff(want, result.Objects[0].Object["data"]); diff != "" {
+		t.Errorf("data (-want +got)\n%s", diff)
 	}
 }
 
@@ -331,4 +332,40 @@ func TestSecretsStayOutOfErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// module is a folder whose content is in another repository.
+type module struct{ fs.DirEntry }
+
+func (module) Submodule() string { return "0123456789" }
+
+type withModule struct{ fstest.MapFS }
+
+func (w withModule) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := w.MapFS.ReadDir(name)
+	for i, entry := range entries {
+		if entry.Name() == "sub" {
+			entries[i] = module{entry}
+		}
+	}
+	return entries, err
+}
+
+// TestContentFromElsewhere: what a submodule or Git LFS keeps is missed, and told.
+func TestContentFromElsewhere(t *testing.T) {
+	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+	files := chart("templates/a.yaml", object, "charts/sub/Chart.yaml", chartFile, "logo.png", pointer)
+	result, err := render(t, manifest.Trees{"": withModule{files}}, v1alpha1.ApplicationSource{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !result.Incomplete || len(result.Skipped) != 1 || !strings.Contains(result.Skipped[0], "charts/sub: it is a submodule") {
+		t.Errorf("Incomplete = %v, Skipped = %q; want the submodule", result.Incomplete, result.Skipped)
+	}
+	if len(result.Notes) != 1 || !strings.Contains(result.Notes[0], "logo.png") {
+		t.Errorf("Notes = %q; want the picture", result.Notes)
+	}
+	result, err = render(t, manifest.Trees{"": chart("templates/a.yaml", object, "v.yaml", pointer)},
+		v1alpha1.ApplicationSource{Helm: &v1alpha1.ApplicationSourceHelm{ValueFiles: []string{"v.yaml"}}})
+	refused(t, result, err, "Git LFS")
 }

@@ -35,6 +35,17 @@ type reader struct {
 	left  int64
 	count int
 	notes []string
+	// skipped are the folders whose content is not in the tree.
+	skipped []string
+}
+
+// pointer begins a file whose content Git LFS keeps elsewhere.
+const pointer = "version https://git-lfs.github.com/spec/"
+
+// isSubmodule asks an entry of a tree that knows about submodules.
+func isSubmodule(entry fs.DirEntry) bool {
+	module, ok := entry.(interface{ Submodule() string })
+	return ok && module.Submodule() != ""
 }
 
 func newReader(ctx context.Context, tree fs.FS) *reader {
@@ -107,6 +118,10 @@ func (r *reader) walk(root, rel string, rules *ignore.Rules, take func(*archive.
 		if rules.Ignore(name, info) {
 			continue
 		}
+		if isSubmodule(entry) {
+			r.skipped = append(r.skipped, path.Join(root, name)+": it is a submodule, and those are not read by this build")
+			continue
+		}
 		if info.IsDir() {
 			if err := r.walk(root, name, rules, take); err != nil {
 				return err
@@ -157,6 +172,9 @@ func (r *reader) file(root, name string, info fs.FileInfo) (*archive.BufferedFil
 	}
 	if err := r.spend(len(data)); err != nil {
 		return nil, fault.Terminalf("TooLarge", "the chart at %q: %w", root, err)
+	}
+	if bytes.HasPrefix(data, []byte(pointer)) {
+		r.notes = append(r.notes, full+": its content is in Git LFS, which is not read by this build; the chart sees the pointer to it")
 	}
 	return &archive.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, byteOrderMark)}, nil
 }

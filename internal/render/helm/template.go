@@ -163,13 +163,15 @@ func capabilities(of *chart.Chart, kube manifest.Kube) (*common.Capabilities, er
 	if kube.Version != "" {
 		parsed, err := common.ParseKubeVersion(kube.Version)
 		if err != nil {
-			return nil, fault.Terminalf("InvalidKubeVersion", "reading the Kubernetes version %q: %w; correct helm.kubeVersion", kube.Version, err)
+			return nil, fault.Terminalf("InvalidKubeVersion", "reading the Kubernetes version %q: %w; correct helm.kubeVersion",
+				kube.Version, err)
 		}
 		caps.KubeVersion = *parsed
 	}
 	if wanted := of.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, caps.KubeVersion.String()) {
 		return nil, fault.Terminalf("IncompatibleChart", "chart %s %s is for Kubernetes %s, and the cluster is %s; use another version of "+
-			"the chart, or set helm.kubeVersion to have it rendered for another cluster", of.Name(), of.Metadata.Version, wanted, caps.KubeVersion.Version)
+			"the chart, or set helm.kubeVersion to have it rendered for another cluster", of.Name(), of.Metadata.Version, wanted,
+			caps.KubeVersion.Version)
 	}
 	return caps, nil
 }

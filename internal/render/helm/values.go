@@ -132,9 +132,17 @@ func escape(value string) string {
 
 func (v *values) load(file file) ([]byte, error) {
 	v.read++
-	data, err := fs.ReadFile(v.trees[file.tree], file.path)
+	tree := v.trees[file.tree]
+	if info, err := fs.Stat(tree, file.path); err == nil && info.Size() > manifest.MaxFileBytes {
+		return nil, fault.Terminalf("TooLarge", "%s is %d bytes long, the limit is %d", file, info.Size(), manifest.MaxFileBytes)
+	}
+	data, err := fs.ReadFile(tree, file.path)
 	if err != nil {
 		return nil, fault.Terminalf("ValueFileUnreadable", "reading %s: %w", file, err)
+	}
+	if bytes.HasPrefix(data, []byte(pointer)) {
+		return nil, fault.Terminalf("ValueFileUnreadable", "the content of %s is in Git LFS, which is not read by this build; commit it without",
+			file)
 	}
 	return data, nil
 }

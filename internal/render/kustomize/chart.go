@@ -45,7 +45,8 @@ func (p *pass) inflate(found *file, seen *node, namespace string) error {
 		return nil
 	}
 	if !p.options.helm {
-		return fault.Terminalf("HelmNotEnabled", "%s has charts: must specify --enable-helm; add it to kustomize.buildOptions in argocd-cm, or "+
+		return fault.Terminalf("HelmNotEnabled", "%s has charts: must specify --enable-helm; add it to kustomize.buildOptions in "+
+			"argocd-cm, or "+
 			"make the chart a source of its own", found)
 	}
 	seen.charts = true
@@ -86,8 +87,9 @@ func (p *pass) render(found *file, of inflation) ([]byte, error) {
 		return nil, err
 	}
 	release := helm.Release{
-		Namespace: cmp.Or(chart.Namespace, "default"), Values: values, CRDs: chart.IncludeCRDs, NoTests: chart.SkipTests, NoHooks: chart.SkipHooks,
-		Kube: p.kube(chart),
+		Namespace: cmp.Or(chart.Namespace, "default"), Values: values, CRDs: chart.IncludeCRDs, NoTests: chart.SkipTests,
+		NoHooks: chart.SkipHooks,
+		Kube:    p.kube(chart),
 	}
 	if release.Name, err = p.releaseName(found, chart); err != nil {
 		return nil, err
@@ -97,6 +99,7 @@ func (p *pass) render(found *file, of inflation) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.skipped = append(p.skipped, loaded.Skipped...)
 	for _, note := range slices.Concat(loaded.Notes, out.Notes) {
 		p.note("%s", note)
 	}
@@ -126,7 +129,7 @@ func (p *pass) kube(chart types.HelmChart) manifest.Kube {
 func (p *pass) chart(found *file, of inflation) (helm.Place, bool, error) {
 	chart := of.chart
 	if chart.Name == "" || strings.HasPrefix(chart.Name, "-") || strings.HasPrefix(chart.ReleaseName, "-") {
-		return helm.Place{}, false, fault.Terminalf("InvalidKustomization", "its name %q or release name %q cannot be the name of one; correct it",
+		return helm.Place{}, false, invalid("its name %q or release name %q cannot be the name of one; correct it",
 			chart.Name, chart.ReleaseName)
 	}
 	home := cmp.Or(of.globals.ChartHome, types.HelmDefaultHome)
@@ -135,18 +138,18 @@ func (p *pass) chart(found *file, of inflation) (helm.Place, bool, error) {
 	}
 	at, ok := found.dir.join(path.Join(home, chart.Name))
 	if !ok || path.IsAbs(of.globals.ChartHome) {
-		return helm.Place{}, false, fault.Terminalf("InvalidKustomization", "its place %q leads out of %s; keep charts within it",
+		return helm.Place{}, false, invalid("its place %q leads out of %s; keep charts within it",
 			path.Join(home, chart.Name), p.tree(found.dir))
 	}
-	if p.options.restrictions != types.LoadRestrictionsNone && found.dir.path != "." && !strings.HasPrefix(at.path, found.dir.path+"/") {
-		return helm.Place{}, false, fault.Terminalf("InvalidKustomization", "security; the chart home %q is not in or below %q; move it, or set "+
+	if p.options.restrictions != types.LoadRestrictionsNone && !found.dir.holds(at.path) {
+		return helm.Place{}, false, invalid("security; the chart home %q is not in or below %q; move it, or set "+
 			"--load-restrictor LoadRestrictionsNone in kustomize.buildOptions", of.globals.ChartHome, found.dir.path)
 	}
 	if p.disk.IsDir(at.String()) {
 		return helm.Place{Tree: p.disk.mounts[at.mount].name, Dir: at.path}, true, nil
 	}
 	if chart.Repo == "" {
-		return helm.Place{}, false, fault.Terminalf("InvalidKustomization", "no repo specified for pull, no chart found at %q; add the chart or "+
+		return helm.Place{}, false, invalid("no repo specified for pull, no chart found at %q; add the chart or "+
 			"name its repo", at.path)
 	}
 	need := manifest.Need{
@@ -203,13 +206,13 @@ func (p *pass) valuesFile(found *file, name string, at helm.Place) ([]byte, erro
 	to, _ := found.dir.join(name)
 	if p.options.restrictions != types.LoadRestrictionsNone {
 		resolved, err := p.disk.resolve(to)
-		if _, ours := p.disk.written[to.String()]; err == nil && !ours && found.dir.path != "." && !strings.HasPrefix(resolved.path, found.dir.path+"/") {
-			return nil, fault.Terminalf("InvalidKustomization", "security; file %q is not in or below %q", before, found.dir.path)
+		if _, ours := p.disk.written[to.String()]; err == nil && !ours && !found.dir.holds(resolved.path) {
+			return nil, invalid("security; file %q is not in or below %q", before, found.dir.path)
 		}
 	}
 	data, err := p.disk.ReadFile(to.String())
 	if err != nil {
-		return nil, fault.Terminalf("InvalidKustomization", "reading the values file %q: %w", before, p.explain(err))
+		return nil, invalid("reading the values file %q: %w", before, p.explain(err))
 	}
 	return data, nil
 }
@@ -232,7 +235,7 @@ func mergeInline(data []byte, chart types.HelmChart) ([]byte, error) {
 		case "merge":
 			merged, err = merge2.Merge(file, inline.Copy(), kyaml.MergeOptions{})
 		default:
-			return nil, fault.Terminalf("InvalidKustomization", "valuesMerge must be one of merge, override, replace and not %q", chart.ValuesMerge)
+			return nil, invalid("valuesMerge must be one of merge, override, replace and not %q", chart.ValuesMerge)
 		}
 		if err != nil {
 			return nil, fault.Terminalf("InvalidValues", "merging its values: %w", err)
@@ -250,11 +253,12 @@ func mergeInline(data []byte, chart types.HelmChart) ([]byte, error) {
 func (p *pass) releaseName(found *file, chart types.HelmChart) (string, error) {
 	switch {
 	case chart.ReleaseName != "" && chart.NameTemplate != "":
-		return "", fault.Terminalf("InvalidKustomization", "it has both releaseName and nameTemplate; remove one")
+		return "", invalid("it has both releaseName and nameTemplate; remove one")
 	case chart.ReleaseName != "":
 		return chart.ReleaseName, nil
 	case chart.NameTemplate == "":
-		p.note("%s: chart %s has no releaseName; it is called release-name, since a name that changes with each render would never be in sync",
+		p.note("%s: chart %s has no releaseName; it is called release-name, since a name that changes with each render would never "+
+			"be in sync",
 			found, chart.Name)
 		return "release-name", nil
 	}
@@ -264,7 +268,7 @@ func (p *pass) releaseName(found *file, chart types.HelmChart) (string, error) {
 		err = parsed.Execute(&name, nil)
 	}
 	if err != nil {
-		return "", fault.Terminalf("InvalidKustomization", "its nameTemplate: %w", err)
+		return "", invalid("its nameTemplate: %w", err)
 	}
 	return name.String(), nil
 }

@@ -90,6 +90,11 @@ func (p place) join(rel string) (place, bool) {
 	return place{view: p.view, mount: p.mount, path: joined}, true
 }
 
+// holds reports whether a path of the same tree is in or below the place.
+func (p place) holds(name string) bool {
+	return p.path == "." || name == p.path || strings.HasPrefix(name, p.path+"/")
+}
+
 // locate finds the tree that a path is in.
 func (d *disk) locate(name string) (place, error) {
 	clean := path.Clean(name)

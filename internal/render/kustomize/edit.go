@@ -68,7 +68,8 @@ func editImages(k *types.Kustomization, images []string) error {
 			continue
 		}
 		byName[old.Name] = types.Image{
-			Name: image.Name, NewName: kept(image.NewName, old.NewName), NewTag: kept(image.NewTag, old.NewTag), Digest: kept(image.Digest, old.Digest),
+			Name: image.Name, NewName: kept(image.NewName, old.NewName), NewTag: kept(image.NewTag, old.NewTag),
+			Digest: kept(image.Digest, old.Digest),
 		}
 	}
 	k.Images = nil
@@ -117,7 +118,8 @@ func editReplicas(k *types.Kustomization, replicas []v1alpha1.KustomizeReplica) 
 		if replica.Count.Type == intstr.String {
 			parsed, err := strconv.ParseInt(replica.Count.StrVal, 10, 64)
 			if err != nil {
-				return fault.Terminalf("InvalidReplicas", "kustomize.replicas: the count of %q is %q and not a number", replica.Name, replica.Count.StrVal)
+				return fault.Terminalf("InvalidReplicas", "kustomize.replicas: the count of %q is %q and not a number",
+					replica.Name, replica.Count.StrVal)
 			}
 			count = parsed
 		}
@@ -137,12 +139,14 @@ func editLabels(k *types.Kustomization, of *v1alpha1.ApplicationSourceKustomize)
 	}
 	if !of.LabelWithoutSelector {
 		if of.LabelIncludeTemplates {
-			return fault.Terminalf("InvalidLabels", "kustomize.labelIncludeTemplates has a meaning only with labelWithoutSelector; set both or neither")
+			return fault.Terminalf("InvalidLabels", "kustomize.labelIncludeTemplates has a meaning only with labelWithoutSelector; "+
+				"set both or neither")
 		}
-		if k.CommonLabels == nil {
-			k.CommonLabels = map[string]string{}
+		common := &k.CommonLabels //nolint:staticcheck // old, and what Argo CD fills
+		if *common == nil {
+			*common = map[string]string{}
 		}
-		return add("commonLabels", k.CommonLabels, of.CommonLabels, of.ForceCommonLabels)
+		return add("commonLabels", *common, of.CommonLabels, of.ForceCommonLabels)
 	}
 	at := slices.IndexFunc(k.Labels, func(label types.Label) bool {
 		return !label.IncludeSelectors && label.IncludeTemplates == of.LabelIncludeTemplates
@@ -171,7 +175,8 @@ func editAnnotations(k *types.Kustomization, of *v1alpha1.ApplicationSourceKusto
 func add(field string, to, pairs map[string]string, force bool) error {
 	for key, value := range pairs {
 		if _, ok := to[key]; ok && !force {
-			return fault.Terminalf("InvalidLabels", "kustomize.%s sets %q, which the kustomization sets already; set force%s to replace it, "+
+			return fault.Terminalf("InvalidLabels", "kustomize.%s sets %q, which the kustomization sets already; set force%s to "+
+				"replace it, "+
 				"or remove one of the two", field, key, strings.ToUpper(field[:1])+field[1:])
 		}
 		if len(value) > 1 && strings.HasPrefix(value, `"`) && strings.HasSuffix(value, `"`) {
@@ -187,13 +192,16 @@ func patchOf(written v1alpha1.KustomizePatch) types.Patch {
 	if target := written.Target; target != nil {
 		patch.Target = &types.Selector{
 			ResId: resid.ResId{
-				Gvk: resid.Gvk{Group: target.Group, Version: target.Version, Kind: target.Kind}, Name: target.Name, Namespace: target.Namespace,
+				Gvk: resid.Gvk{Group: target.Group, Version: target.Version, Kind: target.Kind}, Name: target.Name,
+				Namespace: target.Namespace,
 			},
 			AnnotationSelector: target.AnnotationSelector, LabelSelector: target.LabelSelector,
 		}
 	}
 	if written.Options != nil {
-		patch.Options = &types.PatchArgs{AllowNameChange: written.Options["allowNameChange"], AllowKindChange: written.Options["allowKindChange"]}
+		patch.Options = &types.PatchArgs{
+			AllowNameChange: written.Options["allowNameChange"], AllowKindChange: written.Options["allowKindChange"],
+		}
 	}
 	return patch
 }
@@ -205,7 +213,8 @@ func (p *pass) editComponents(found *file, of *v1alpha1.ApplicationSourceKustomi
 			return err
 		}
 		if len(names) == 0 && !of.IgnoreMissingComponents {
-			return fault.Terminalf("ComponentMissing", "kustomize.components has %q, and there is none; correct the path (it is relative to the "+
+			return fault.Terminalf("ComponentMissing", "kustomize.components has %q, and there is none; correct the path (it is "+
+				"relative to the "+
 				"source's path) or set ignoreMissingComponents", written)
 		}
 		for _, name := range names {

@@ -182,7 +182,7 @@ func TestM18(t *testing.T) {
 	}
 	wide["20/kustomization.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncommonAnnotations: {a: b}\n")}
 	many.WriteString("components:\n")
-	for range 1_000_000 {
+	for range 150_000 {
 		many.WriteString("- ../c\n")
 	}
 	for name, tc := range map[string]struct {
@@ -197,7 +197,7 @@ func TestM18(t *testing.T) {
 		"a transformer of itself":  {tree("a/kustomization.yaml", "transformers: [../a]\n"), "a", "built on itself"},
 		"a thousand deep":          {deep, "0", "more than 128 deep"},
 		"a million builds":         {wide, "0", "more than 10000 builds"},
-		"a million entries":        {tree("a/kustomization.yaml", many.String(), "c/kustomization.yaml", "kind: Component\ncommonAnnotations: {a: b}\n"), "a", "more than"},
+		"entries without end":      {tree("a/kustomization.yaml", many.String(), "c/kustomization.yaml", "kind: Component\ncommonAnnotations: {a: b}\n"), "a", "more than"},
 		"a kustomization of bytes": {tree("a/kustomization.yaml", strings.Repeat("#", 11<<20)), "a", "the limit is"},
 		"several kustomizations":   {tree("a/kustomization.yaml", "resources: []\n", "a/Kustomization", "resources: []\n"), "a", "several kustomization files"},
 	} {

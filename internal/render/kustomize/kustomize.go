@@ -3,6 +3,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,7 @@ func Render(ctx context.Context, trees manifest.Trees, req manifest.Request) (re
 		return manifest.Result{}, err
 	}
 	result.Files, result.UsesAPIs = pass.disk.reads, pass.usesAPIs
+	result.Skipped, result.Incomplete = pass.skipped, len(pass.skipped) > 0
 	result.Notes = append(options.notes, pass.notes...)
 	return result, nil
 }
@@ -127,6 +129,7 @@ type pass struct {
 
 	needs    []manifest.Need
 	notes    []string
+	skipped  []string
 	usesAPIs bool
 	seen     map[string]*node
 	open     []string
@@ -169,7 +172,7 @@ func (p *pass) explain(err error) error {
 	}
 	for _, mount := range p.disk.names() {
 		text = strings.ReplaceAll(text, mount.at+"/", mount.shown)
-		text = strings.ReplaceAll(text, mount.at, strings.TrimSuffix(cmpOr(mount.shown, "."), "/"))
+		text = strings.ReplaceAll(text, mount.at, strings.TrimSuffix(cmp.Or(mount.shown, "."), "/"))
 	}
 	if strings.Contains(text, "external plugins disabled") || strings.Contains(text, "plugins are disabled") {
 		text += "; " + pluginWayOut
@@ -186,11 +189,4 @@ func (p *pass) conceal(literals []string) {
 		}
 	}
 	slices.SortStableFunc(p.secrets, func(a, b string) int { return len(b) - len(a) })
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

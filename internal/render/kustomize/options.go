@@ -57,33 +57,43 @@ func parseOptions(written string) (options, error) {
 	for i := 0; i < len(words); i++ {
 		name, value, hasValue := strings.Cut(words[i], "=")
 		if why, ok := switches[name]; ok {
-			if why != "" {
-				out.notes = append(out.notes, fmt.Sprintf("the option %s of kustomize.buildOptions is not honoured: %s", name, why))
-			}
-			on := !hasValue || value == "true"
-			out.helm = out.helm || name == "--enable-helm" && on
-			out.managedBy = out.managedBy || name == "--enable-managedby-label" && on
+			out.turn(name, why, !hasValue || value == "true")
 			continue
 		}
 		why, ok := valued[name]
 		if !ok {
-			return out, fault.Terminalf("InvalidOptions", "kustomize.buildOptions: kustomize %s knows no option %q; correct it in argocd-cm", version, words[i])
+			return out, misused("kustomize %s knows no option %q", version, words[i])
 		}
 		if !hasValue {
 			if i++; i == len(words) {
-				return out, fault.Terminalf("InvalidOptions", "kustomize.buildOptions: the option %s has no value; correct it in argocd-cm", name)
+				return out, misused("the option %s has no value", name)
 			}
 			value = words[i]
 		}
 		if why != "" {
-			out.notes = append(out.notes, fmt.Sprintf("the option %s of kustomize.buildOptions is not honoured: %s", name, why))
-			continue
-		}
-		if err := out.set(name, value); err != nil {
+			out.dishonour(name, why)
+		} else if err := out.set(name, value); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
+}
+
+func misused(format string, args ...any) error {
+	return fault.Terminalf("InvalidOptions", "kustomize.buildOptions: "+format+"; correct it in argocd-cm", args...)
+}
+
+func (o *options) dishonour(name, why string) {
+	o.notes = append(o.notes, fmt.Sprintf("the option %s of kustomize.buildOptions is not honoured: %s", name, why))
+}
+
+// turn takes an option without a value.
+func (o *options) turn(name, why string, on bool) {
+	if why != "" {
+		o.dishonour(name, why)
+	}
+	o.helm = o.helm || name == "--enable-helm" && on
+	o.managedBy = o.managedBy || name == "--enable-managedby-label" && on
 }
 
 func (o *options) set(name, value string) error {
@@ -101,7 +111,7 @@ func (o *options) set(name, value string) error {
 	case name == "--reorder" && value == string(krusty.ReorderOptionLegacy):
 		o.reorder = krusty.ReorderOptionLegacy
 	default:
-		return fault.Terminalf("InvalidOptions", "kustomize.buildOptions: %s cannot be %q; correct it in argocd-cm", name, value)
+		return misused("%s cannot be %q", name, value)
 	}
 	return nil
 }

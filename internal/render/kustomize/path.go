@@ -6,51 +6,50 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
-
-	"github.com/towline-cd/towline/internal/core/fault"
 )
+
+// named is a file that a field of a kustomization names.
+type named struct {
+	field string
+	name  *string
+}
+
+// files are the files that a kustomization names, besides those of its generators.
+func files(of *types.Kustomization) []named {
+	var out []named
+	add := func(field string, name *string) { out = append(out, named{field, name}) }
+	for i := range of.Crds {
+		add("crds", &of.Crds[i])
+	}
+	for i := range of.Configurations {
+		add("configurations", &of.Configurations[i])
+	}
+	for i := range of.Patches {
+		add("patches", &of.Patches[i].Path)
+	}
+	for i := range of.Replacements {
+		add("replacements", &of.Replacements[i].Path)
+	}
+	for i := range of.PatchesJson6902 { //nolint:staticcheck // old, and still read by kustomize
+		add("patchesJson6902", &of.PatchesJson6902[i].Path) //nolint:staticcheck // old, and still read by kustomize
+	}
+	for i := range of.PatchesStrategicMerge { //nolint:staticcheck // old, and still read by kustomize
+		patch := (*string)(&of.PatchesStrategicMerge[i]) //nolint:staticcheck // old, and still read by kustomize
+		if !strings.Contains(*patch, "\n") {             // else it is written there itself
+			add("patchesStrategicMerge", patch)
+		}
+	}
+	return out
+}
 
 // paths goes through the files that a kustomization names: what is behind a URL is fetched, and what leads out of the
 // repository is refused. Whether a file has to be in the folder itself is for the build to say.
 func (p *pass) paths(found *file) error {
 	data := &found.data
-	each := func(field string, list []string) error {
-		for i := range list {
-			if err := p.path(found, field, &list[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for field, list := range map[string][]string{"crds": data.Crds, "configurations": data.Configurations} {
-		if err := each(field, list); err != nil {
+	for _, file := range files(data) {
+		if err := p.path(found, file.field, file.name); err != nil {
 			return err
 		}
-	}
-	for i := range data.Patches {
-		if err := p.path(found, "patches", &data.Patches[i].Path); err != nil {
-			return err
-		}
-	}
-	for i := range data.PatchesJson6902 {
-		if err := p.path(found, "patchesJson6902", &data.PatchesJson6902[i].Path); err != nil {
-			return err
-		}
-	}
-	for i := range data.Replacements {
-		if err := p.path(found, "replacements", &data.Replacements[i].Path); err != nil {
-			return err
-		}
-	}
-	for i, patch := range data.PatchesStrategicMerge {
-		name := string(patch)
-		if strings.Contains(name, "\n") {
-			continue // written there itself
-		}
-		if err := p.path(found, "patchesStrategicMerge", &name); err != nil {
-			return err
-		}
-		data.PatchesStrategicMerge[i] = types.PatchStrategicMerge(name)
 	}
 	for i := range data.ConfigMapGenerator {
 		if err := p.sources(found, "configMapGenerator", &data.ConfigMapGenerator[i].KvPairSources); err != nil {
@@ -119,11 +118,11 @@ func (p *pass) path(found *file, field string, name *string) error {
 	}
 	to, ok := found.dir.join(*name)
 	if !ok {
-		return fault.Terminalf("InvalidKustomization", "%s: %q leads out of %s; only files within it are read", why, *name, p.tree(found.dir))
+		return invalid("%s: %q leads out of %s; only files within it are read", why, *name, p.tree(found.dir))
 	}
 	// What was fetched is another's: it reads its own folders alone, whatever the installation allows for its users.
-	if found.dir.mount != repo && to.path != found.dir.path && found.dir.path != "." && !strings.HasPrefix(to.path, found.dir.path+"/") {
-		return fault.Terminalf("InvalidKustomization", "%s of %s: %q is not in or below the folder of the kustomization", why, p.tree(found.dir), *name)
+	if found.dir.mount != repo && !found.dir.holds(to.path) {
+		return invalid("%s of %s: %q is not in or below the folder of the kustomization", why, p.tree(found.dir), *name)
 	}
 	return nil
 }

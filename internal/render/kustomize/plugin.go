@@ -1,9 +1,7 @@
 package kustomize
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -42,25 +40,13 @@ func (p *pass) plugins(found *file, seen *node, namespace string) error {
 
 // plugin looks at one entry, which is written there itself, or is a path of a file or of a kustomization.
 func (p *pass) plugin(found *file, seen *node, ref reference) ([]string, error) {
-	documents := configurations([]byte(ref.entry))
-	where := found.String()
+	documents, where := configurations([]byte(ref.entry)), found.String()
 	if len(documents) == 0 {
-		entry, err := p.entry(found, seen, ref)
-		if err != nil {
-			return nil, err
-		}
-		data, err := p.disk.ReadFile(path.Join(found.dir.String(), entry))
-		if err != nil {
-			if _, _, remote := strings.Cut(ref.entry, "://"); !remote && errors.Is(err, fs.ErrNotExist) {
-				return nil, fault.Terminalf("InvalidKustomization", "%s: %s names %q, and there is none", found, ref.field, ref.entry)
-			}
-			return []string{entry}, nil // a kustomization, or something that is still to be fetched
-		}
-		if documents = configurations(data); len(documents) == 0 {
-			return []string{entry}, nil
-		}
 		where = path.Join(found.dir.path, ref.entry)
-		ref.entry = entry
+		var err error
+		if ref.entry, documents, err = p.pluginFile(found, seen, ref); err != nil || len(documents) == 0 {
+			return []string{ref.entry}, err
+		}
 	}
 	var rest []string
 	for _, document := range documents {
@@ -85,6 +71,20 @@ func (p *pass) plugin(found *file, seen *node, ref reference) ([]string, error) 
 	return rest, nil
 }
 
+// pluginFile reads the file that an entry names. A kustomization, or something that is still to be fetched, has nothing
+// to look at here.
+func (p *pass) pluginFile(found *file, seen *node, ref reference) (string, []map[string]any, error) {
+	entry, err := p.entry(found, seen, ref)
+	if err != nil {
+		return "", nil, err
+	}
+	data, err := p.disk.ReadFile(path.Join(found.dir.String(), entry))
+	if err != nil {
+		return entry, nil, nil //nolint:nilerr // not a file; the build says what is wrong, if anything is
+	}
+	return entry, configurations(data), nil
+}
+
 // configurations are the objects of a text; a path has none.
 func configurations(text []byte) []map[string]any {
 	var out []map[string]any
@@ -100,7 +100,7 @@ func configurations(text []byte) []map[string]any {
 // configuration refuses a plugin that is not built in, and a file of one that leads out of the repository.
 func (p *pass) configuration(found *file, document map[string]any, where string) error {
 	if document["apiVersion"] == konfig.BuiltinPluginApiVersion {
-		literals, _ := document["literals"].([]any) //nolint:errcheck // another type is for the build to refuse
+		literals, _ := document["literals"].([]any)
 		for _, literal := range literals {
 			p.conceal([]string{fmt.Sprint(literal)})
 		}
@@ -115,11 +115,11 @@ func (p *pass) configuration(found *file, document map[string]any, where string)
 
 // functionOf is what a function would run: an image or a program.
 func functionOf(document map[string]any) string {
-	metadata, _ := document["metadata"].(map[string]any)             //nolint:errcheck // no metadata, no function
-	annotations, _ := metadata["annotations"].(map[string]any)       //nolint:errcheck // no annotations, no function
-	text, _ := annotations["config.kubernetes.io/function"].(string) //nolint:errcheck // no annotation, no function
+	metadata, _ := document["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, _ := annotations["config.kubernetes.io/function"].(string)
 	if text == "" {
-		text, _ = annotations["config.k8s.io/function"].(string) //nolint:errcheck // no annotation, no function
+		text, _ = annotations["config.k8s.io/function"].(string)
 	}
 	var spec struct {
 		Container struct{ Image string }
@@ -151,25 +151,9 @@ func (p *pass) pluginPaths(found *file, value any) error {
 		}
 	case map[string]any:
 		for key, inner := range value {
-			names, isList := inner.([]any)
-			if name, ok := inner.(string); ok {
-				names = []any{name}
-			} else if !isList {
-				names = nil
-			}
-			for _, name := range names {
-				text, ok := name.(string)
-				if !ok || !slices.Contains(pluginFiles, key) || strings.Contains(text, "\n") {
-					continue
-				}
-				if key == "files" {
-					_, after, hasKey := strings.Cut(text, "=")
-					if hasKey {
-						text = after
-					}
-				}
-				if _, ok := found.dir.join(text); !ok {
-					return fault.Terminalf("InvalidKustomization", "%s: a plugin names %q, which leads out of %s", found, text, p.tree(found.dir))
+			for _, name := range pluginNames(key, inner) {
+				if _, ok := found.dir.join(name); !ok {
+					return invalid("%s: a plugin names %q, which leads out of %s", found, name, p.tree(found.dir))
 				}
 			}
 			if err := p.pluginPaths(found, inner); err != nil {
@@ -178,6 +162,29 @@ func (p *pass) pluginPaths(found *file, value any) error {
 		}
 	}
 	return nil
+}
+
+// pluginNames are the names of files that a field of a plugin holds.
+func pluginNames(key string, value any) []string {
+	if !slices.Contains(pluginFiles, key) {
+		return nil
+	}
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	var names []string
+	for _, item := range list {
+		name, ok := item.(string)
+		if !ok || strings.Contains(name, "\n") {
+			continue
+		}
+		if _, after, hasKey := strings.Cut(name, "="); hasKey && key == "files" {
+			name = after
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // generated turns a chart that is written as a plugin into one of the kustomization.
@@ -191,7 +198,7 @@ func (p *pass) generated(found *file, document map[string]any) error {
 		types.HelmChart
 	}
 	if err := yaml.Unmarshal(text, &chart); err != nil {
-		return fault.Terminalf("InvalidKustomization", "%s: reading its HelmChartInflationGenerator: %w", found, err)
+		return invalid("%s: reading its HelmChartInflationGenerator: %w", found, err)
 	}
 	found.generated = append(found.generated, inflation{globals: chart.HelmGlobals, chart: chart.HelmChart, plugin: true})
 	return nil

@@ -39,6 +39,11 @@ type file struct {
 	generated []inflation
 }
 
+// invalid is a mistake in a kustomization.
+func invalid(format string, args ...any) error {
+	return fault.Terminalf("InvalidKustomization", format, args...)
+}
+
 // String names the file for people.
 func (f *file) String() string { return path.Join(f.dir.path, f.name) }
 
@@ -75,20 +80,20 @@ func (p *pass) load(dir place) (*file, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fault.Terminalf("InvalidKustomization", "reading %q: %w", path.Join(dir.path, name), p.explain(err))
+			return nil, invalid("reading %q: %w", path.Join(dir.path, name), p.explain(err))
 		}
 		if found != nil {
-			return nil, fault.Terminalf("InvalidKustomization", "%q holds several kustomization files, %s and %s; remove one",
+			return nil, invalid("%q holds several kustomization files, %s and %s; remove one",
 				dir.path, found.name, name)
 		}
 		found = &file{dir: dir, name: name}
 		if err := found.data.Unmarshal(data); err != nil {
-			return nil, fault.Terminalf("InvalidKustomization", "reading %q: %w", found, err)
+			return nil, invalid("reading %q: %w", found, err)
 		}
 		found.data.FixKustomization()
 	}
 	if found == nil {
-		return nil, fault.Terminalf("InvalidKustomization", "there is no kustomization file in %q; add a kustomization.yaml or correct the path",
+		return nil, invalid("there is no kustomization file in %q; add a kustomization.yaml or correct the path",
 			p.shown(dir))
 	}
 	return found, nil
@@ -108,7 +113,8 @@ func (p *pass) visit(found *file, namespace string) (*node, error) {
 			p.shown(found.dir), p.way(where))
 	}
 	if len(p.open) >= maxDepth {
-		return nil, fault.Terminalf("TooLarge", "kustomizations are built on each other more than %d deep, at %q", maxDepth, p.shown(found.dir))
+		return nil, fault.Terminalf("TooLarge", "kustomizations are built on each other more than %d deep, at %q", maxDepth,
+			p.shown(found.dir))
 	}
 	p.open = append(p.open, where)
 	defer func() { p.open = p.open[:len(p.open)-1] }()
@@ -126,7 +132,7 @@ func (p *pass) visit(found *file, namespace string) (*node, error) {
 	if found.changed {
 		text, err := yaml.Marshal(found.data)
 		if err != nil {
-			return nil, fault.Terminalf("InvalidKustomization", "writing %q: %w", found, err)
+			return nil, invalid("writing %q: %w", found, err)
 		}
 		p.disk.written[path.Join(where, found.name)] = text
 	}
@@ -189,12 +195,12 @@ func (p *pass) entry(from *file, seen *node, ref reference) (string, error) {
 	if !isRemote {
 		to, ok := from.dir.join(ref.entry)
 		if !ok {
-			return "", fault.Terminalf("InvalidKustomization", "%s: %q leads out of %s; only what is within it is read", why, ref.entry, p.tree(from.dir))
+			return "", invalid("%s: %q leads out of %s; only what is within it is read", why, ref.entry, p.tree(from.dir))
 		}
 		return p.local(from, seen, ref, to)
 	}
 	if far.file && !ref.files {
-		return "", fault.Terminalf("InvalidKustomization", "%s: %q is a file, and a folder is needed there", why, ref.entry)
+		return "", invalid("%s: %q is a file, and a folder is needed there", why, ref.entry)
 	}
 	need := far.need(why)
 	if !p.need(need) {
@@ -222,9 +228,9 @@ func (p *pass) local(from *file, seen *node, ref reference, to place) (string, e
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fault.Terminalf("InvalidKustomization", "%s: %s names %q, and there is no %q", from, ref.field, ref.entry, p.shown(to))
+		return "", invalid("%s: %s names %q, and there is no %q", from, ref.field, ref.entry, p.shown(to))
 	case err != nil:
-		return "", fault.Terminalf("InvalidKustomization", "%s: following %q: %w", from, ref.entry, err)
+		return "", invalid("%s: following %q: %w", from, ref.entry, err)
 	case !info.IsDir():
 		return ref.entry, nil
 	}
@@ -236,7 +242,7 @@ func (p *pass) local(from *file, seen *node, ref reference, to place) (string, e
 func (p *pass) below(from *file, seen *node, ref reference, to place) (string, error) {
 	to, err := p.disk.resolve(to)
 	if err != nil {
-		return "", fault.Terminalf("InvalidKustomization", "%s: following %q: %w", from, ref.entry, err)
+		return "", invalid("%s: following %q: %w", from, ref.entry, err)
 	}
 	known := p.seen[to.String()]
 	for known != nil && known.charts && known.namespace != ref.namespace {
