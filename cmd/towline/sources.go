@@ -23,7 +23,7 @@ type sources struct {
 
 // openSources opens what fetches, in a folder that it has for itself.
 func openSources(dir string, book repository.Book, looked func(repoURL string)) (*sources, error) {
-	git, err := source.New(source.Options{Dir: filepath.Join(dir, "git")})
+	git, err := source.New(source.Options{Dir: filepath.Join(dir, "git"), Book: book, Looked: looked})
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,6 @@ func openSources(dir string, book repository.Book, looked func(repoURL string)) 
 	if err != nil {
 		return nil, errors.Join(err, git.Close())
 	}
-	_ = looked
 	return &sources{git: git, charts: charts, book: book}, nil
 }
 
