@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/render"
 )
