@@ -18,11 +18,12 @@
 // Each satisfies small interfaces that the engine declares, and knows neither the engine nor another part.
 //
 //   - source: Git turned into an immutable tree named by its content.
-//   - render: a snapshot and parameters turned into manifests; render/helm and render/kustomize do so with the libraries of
-//     those tools, on trees alone.
+//   - render: trees and parameters turned into manifests, by a process that has neither files nor network; render/helm and
+//     render/kustomize do so with the libraries of those tools.
 //   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
 //   - settings: the config maps and secrets of the installation turned into one immutable value.
 //   - script: what users write in jq and Lua, compiled once and run under limits; Lua in a worker process.
+//   - worker: how this program runs itself as a process that is not trusted; what render and script have in common.
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
 //   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
 //   - metric: transitions and the cached Applications turned into metrics, with Argo CD's names.
@@ -39,6 +40,7 @@
 //   - core/fault: the classes of errors: try again, wait for something, or give up until a person acts.
 //   - core/manifest: what a renderer is asked and answers; YAML and JSON text turned into objects.
 //   - core/reads: what a render read, and which applications a push concerns.
+//   - core/environment: the variables that may stand in the fields of a source.
 //   - core/repository: what is known of a place that content comes from, secrets among it.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.

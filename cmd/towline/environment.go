@@ -21,7 +21,6 @@ import (
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/hub"
-	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/settings"
 )
 
@@ -129,11 +128,16 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		return plan.Plan{}, "", err
 	}
 	defer func() { _ = from.close() }()
+	renders, err := newRenderHost()
+	if err != nil {
+		return plan.Plan{}, "", err
+	}
+	defer renders.Close()
 	e := engine.New(engine.Options{
 		Namespace: p.client.Namespace(),
 		Hub:       p.client,
 		Sources:   from,
-		Renderer:  render.Directory{},
+		Renderer:  renders,
 		Clusters:  single{live},
 		Settings:  func() engine.Settings { return engine.Settings{Ignore: p.ignore, Build: p.build} },
 		Compiler:  compiler,

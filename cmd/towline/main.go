@@ -23,8 +23,13 @@ import (
 var version = "dev"
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == scriptWorker {
-		os.Exit(workOnScripts())
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case scriptWorker:
+			os.Exit(workOnScripts())
+		case renderWorker:
+			os.Exit(workOnRenders())
+		}
 	}
 	if filepath.Base(os.Args[0]) == source.AskpassName {
 		os.Exit(source.Askpass(os.Args, os.Stdout))

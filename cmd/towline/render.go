@@ -12,7 +12,6 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
-	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/settings"
 )
 
@@ -42,8 +41,13 @@ func renderApp(ctx context.Context, app *v1alpha1.Application, r cli.Rendering) 
 		defer func() { _ = root.Close() }()
 		from = folderFirst{Sources: from, tree: root.FS()}.of(app)
 	}
+	renders, err := newRenderHost()
+	if err != nil {
+		return cli.Rendered{}, err
+	}
+	defer renders.Close()
 	e := engine.New(engine.Options{
-		Sources: from, Renderer: render.Directory{}, Settings: func() engine.Settings { return engine.Settings{Build: build} }, Now: time.Now,
+		Sources: from, Renderer: renders, Settings: func() engine.Settings { return engine.Settings{Build: build} }, Now: time.Now,
 	})
 	got, err := e.Render(ctx, app, engine.Rendering{Revisions: r.Revisions, Kube: r.Kube})
 	return cli.Rendered{Objects: got.Objects, Skipped: got.Skipped, Notes: got.Notes, Incomplete: got.Incomplete}, err

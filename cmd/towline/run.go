@@ -22,6 +22,7 @@ import (
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/pairs"
+	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
 )
@@ -81,6 +82,7 @@ type parts struct {
 	pairs      *pairs.Store
 	shelf      *shelf.Shelf
 	scripts    *scripts
+	renders    *render.Host
 	controller *controller.Controller
 	events     *event.Writer
 	metrics    *metric.Metrics
@@ -104,6 +106,7 @@ func (o runOptions) run(ctx context.Context) error {
 	}
 	defer func() { _ = errors.Join(p.sources.close(), p.pairs.Close()) }()
 	defer p.scripts.close()
+	defer p.renders.Close()
 	if err := p.hub.EnsureDefaultProject(ctx); err != nil {
 		return fmt.Errorf("%w; are the CRDs installed and does namespace %q exist?", err, o.namespace)
 	}
@@ -132,7 +135,7 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 		return nil
 	}
 	started()
-	slog.InfoContext(ctx, "ready", "took", time.Since(start).Round(time.Millisecond), "workers", o.workers)
+	slog.InfoContext(ctx, "ready", "took", time.Since(start).Round(time.Millisecond), "workers", o.workers, "sandbox", p.renders.Sandbox())
 	p.controller.Run(ctx)
 	return nil
 }

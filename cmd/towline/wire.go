@@ -25,7 +25,6 @@ import (
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/pairs"
-	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/script"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
@@ -69,13 +68,16 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	if err := p.openData(ctx, config, o.data); err != nil {
 		return nil, err
 	}
+	if p.renders, err = newRenderHost(); err != nil {
+		return nil, err
+	}
 	p.engine = engine.New(engine.Options{
 		Namespace: o.namespace,
 		Hub:       p.hub,
 		Sources:   p.sources,
 		Shelf:     p.shelf,
 		Changer:   p.sources.git,
-		Renderer:  render.Directory{},
+		Renderer:  p.renders,
 		Clusters:  single{p.cluster},
 		Settings:  p.engineSettings,
 		Compiler:  compiler,

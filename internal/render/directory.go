@@ -1,5 +1,6 @@
-// Package render turns the content of a commit into manifests. It reads the tree that it is given and nothing else: it
-// must have no credentials, no network and no other files.
+// Package render turns trees and the settings of a source into manifests. The tools run in worker processes that have no
+// files, no network and no credentials: what they read they ask for, and a Host answers. It must give a worker nothing
+// but the trees of its render, and believe nothing that a worker says but the manifests themselves.
 package render
 
 import (
@@ -22,14 +23,30 @@ type Directory struct {
 	MaxBytes int64
 	// MaxFiles bounds how many files are looked at, 100,000 by default.
 	MaxFiles int
+	// jsonnet has jsonnet files evaluated, which is done only where a process may be lost.
+	jsonnet bool
 }
 
 // maxMistakes is how many wrong files are reported together, so that people need not find them one by one.
 const maxMistakes = 5
 
-// Render reads the manifests of the folder that req asks for, in the order of their paths. A folder without manifests
-// gives an empty Result; what that means is not decided here.
+// Render reads the manifests of a folder in this process. It refuses the folders of other tools, and jsonnet.
 func (d Directory) Render(ctx context.Context, trees manifest.Trees, req manifest.Request) (manifest.Result, error) {
+	root, err := folder(trees[""], req.Source.Path)
+	if err != nil {
+		return manifest.Result{}, err
+	}
+	if req.Source.Directory == nil {
+		if err := otherType(trees[""], root); err != nil {
+			return manifest.Result{}, err
+		}
+	}
+	return d.render(ctx, trees, req)
+}
+
+// render reads the manifests of the folder that req asks for, in the order of their paths. A folder without manifests
+// gives an empty Result; what that means is not decided here.
+func (d Directory) render(ctx context.Context, trees manifest.Trees, req manifest.Request) (manifest.Result, error) {
 	tree, of := trees[""], req.Source.Directory
 	filter, err := manifest.NewFilter(of)
 	if err != nil {
@@ -39,12 +56,10 @@ func (d Directory) Render(ctx context.Context, trees manifest.Trees, req manifes
 	if err != nil {
 		return manifest.Result{}, err
 	}
-	if of == nil {
-		if err := otherType(tree, root); err != nil {
-			return manifest.Result{}, err
-		}
+	run := run{limits: d.withDefaults(), tree: tree, root: root, recurse: of != nil && of.Recurse, filter: filter, build: req.Build}
+	if of != nil {
+		run.settings = of.Jsonnet
 	}
-	run := run{limits: d.withDefaults(), tree: tree, root: root, recurse: of != nil && of.Recurse, filter: filter}
 	run.result.Type = v1alpha1.SourceTypeDirectory
 	if err := run.folder(ctx, root); err != nil {
 		return manifest.Result{}, err
@@ -116,12 +131,7 @@ func beside(tree fs.FS, missing string) string {
 // otherType refuses a folder that Argo CD would give to another tool: applying its files as they stand would put
 // something else into the cluster than its author meant.
 func otherType(tree fs.FS, root string) error {
-	for _, sign := range []struct{ file, kind string }{
-		{"Chart.yaml", "Helm"},
-		{"kustomization.yaml", "Kustomize"},
-		{"kustomization.yml", "Kustomize"},
-		{"Kustomization", "Kustomize"},
-	} {
+	for _, sign := range signs {
 		_, err := fs.Stat(tree, path.Join(root, sign.file))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -142,6 +152,9 @@ type run struct {
 	root     string
 	recurse  bool
 	filter   manifest.Filter
+	build    manifest.Build
+	settings v1alpha1.ApplicationSourceJsonnet
+	jsonnet  *evaluator // nil until it is needed
 	result   manifest.Result
 	bytes    int64
 	looked   int
@@ -152,6 +165,9 @@ func (r *run) folder(ctx context.Context, dir string) error {
 	entries, err := fs.ReadDir(r.tree, dir)
 	if err != nil {
 		return fmt.Errorf("listing %q: %w", dir, err)
+	}
+	if err := r.expect(dir, entries); err != nil {
+		return err
 	}
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
@@ -165,6 +181,19 @@ func (r *run) folder(ctx context.Context, dir string) error {
 		}
 	}
 	return nil
+}
+
+// expect asks for the files of a folder at once where they come from another process, some at a time.
+func (r *run) expect(dir string, entries []fs.DirEntry) error {
+	tree, ok := r.tree.(*tree)
+	if !ok {
+		return nil
+	}
+	listed := make([]fileInfo, len(entries))
+	for i, entry := range entries {
+		listed[i] = fileInfo{name: entry.Name(), mode: entry.Type()}
+	}
+	return tree.ahead(filesOf(dir, listed, func(name string) bool { return r.filter.Match(r.relative(path.Join(dir, name))) })...)
 }
 
 func (r *run) entry(ctx context.Context, name string, entry fs.DirEntry) error {
@@ -192,11 +221,18 @@ func (r *run) entry(ctx context.Context, name string, entry fs.DirEntry) error {
 			return nil
 		}
 	}
-	if path.Ext(name) == ".jsonnet" {
+	if path.Ext(name) != ".jsonnet" {
+		return r.file(name)
+	}
+	switch {
+	case r.build.NoJsonnet:
+		r.skip(name, "Jsonnet is switched off (jsonnet.enable in argocd-cm)")
+		return nil
+	case !r.limits.jsonnet:
 		r.missing(name, "Jsonnet is not rendered by this build")
 		return nil
 	}
-	return r.file(name)
+	return r.evaluate(name)
 }
 
 // subfolder goes into a folder. What a submodule holds is not in this tree, and is missed only where it would be read.
@@ -221,13 +257,9 @@ func isSubmodule(of any) bool {
 const pointer = "version https://git-lfs.github.com/spec/"
 
 func (r *run) file(name string) error {
-	data, err := fs.ReadFile(r.tree, name)
+	data, err := r.read(name)
 	if err != nil {
-		return fmt.Errorf("reading %q: %w", name, err)
-	}
-	if r.bytes += int64(len(data)); r.bytes > r.limits.MaxBytes {
-		return fault.Terminalf("TooLarge", "the manifests of app path %q are larger than %d bytes together, at %q; give the app a "+
-			"smaller folder or exclude files", r.root, r.limits.MaxBytes, name)
+		return err
 	}
 	if bytes.HasPrefix(data, []byte(pointer)) {
 		r.result.Files++
@@ -235,7 +267,28 @@ func (r *run) file(name string) error {
 		return nil
 	}
 	read, err := manifest.Read(name, data)
+	return r.take(read, err)
+}
+
+// read reads a file and counts what was read so far.
+func (r *run) read(name string) ([]byte, error) {
+	data, err := fs.ReadFile(r.tree, name)
 	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", name, err)
+	}
+	if r.bytes += int64(len(data)); r.bytes > r.limits.MaxBytes {
+		return nil, fault.Terminalf("TooLarge", "the manifests of app path %q are larger than %d bytes together, at %q; give the app a "+
+			"smaller folder or exclude files", r.root, r.limits.MaxBytes, name)
+	}
+	return data, nil
+}
+
+// take adds what a file gave. A mistake is kept, and the others are looked for too.
+func (r *run) take(read manifest.Result, err error) error {
+	if err != nil {
+		if fault.ClassOf(err) != fault.Terminal || fault.ReasonOf(err) == reasonLimit {
+			return err
+		}
 		r.mistakes = append(r.mistakes, err)
 		return nil
 	}
@@ -244,6 +297,23 @@ func (r *run) file(name string) error {
 	r.result.Skipped = append(r.result.Skipped, read.Skipped...)
 	r.result.Incomplete = r.result.Incomplete || read.Incomplete
 	return nil
+}
+
+// evaluate reads a jsonnet file.
+func (r *run) evaluate(name string) error {
+	if r.jsonnet == nil {
+		started, err := newEvaluator(r.tree, r.root, r.settings)
+		if err != nil {
+			return err
+		}
+		r.jsonnet = started
+	}
+	// It is read here for its size alone.
+	if _, err := r.read(name); err != nil {
+		return err
+	}
+	read, err := r.jsonnet.objects(name)
+	return r.take(read, err)
 }
 
 func (r *run) relative(name string) string {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/towline-cd/towline/internal/worker"
 )
 
 // Script is a piece of Lua that a user wrote, with the place where it stands.
@@ -75,25 +77,25 @@ func (h *Host) Run(s Script, runs []map[string]any) []Result {
 // encodeRuns makes the inputs, in one piece of memory. A run that cannot be
 // made into one gets its result at once; places are those of the others.
 func encodeRuns(s Script, runs []map[string]any, out []Result) (inputs [][]byte, places []int) {
-	var e encoder
+	var e worker.Encoder
 	var ends []int
 	for i, globals := range runs {
-		start := len(e.out)
-		e.fields(globals, 0)
-		err := e.err
-		if size := len(e.out) - start; err == nil && size > largestInput {
+		start := len(e.Out)
+		e.Fields(globals, 0)
+		err := e.Err
+		if size := len(e.Out) - start; err == nil && size > largestInput {
 			err = fmt.Errorf("the object has %d bytes, more than the %d that a script is given", size, largestInput)
 		}
 		if err != nil {
 			out[i] = Result{Problem: s.Origin + ": " + err.Error()}
-			e = encoder{out: e.out[:start]}
+			e = worker.Encoder{Out: e.Out[:start]}
 			continue
 		}
-		ends, places = append(ends, len(e.out)), append(places, i)
+		ends, places = append(ends, len(e.Out)), append(places, i)
 	}
 	start := 0
 	for _, end := range ends {
-		inputs = append(inputs, e.out[start:end])
+		inputs = append(inputs, e.Out[start:end])
 		start = end
 	}
 	return inputs, places
@@ -132,4 +134,12 @@ func (h *Host) remember(s Script) {
 		clear(h.notorious)
 	}
 	h.notorious[s] = struct{}{}
+}
+
+// appendGlobals appends what a script finds when it begins, in the form that
+// the entries of a map have.
+func appendGlobals(out []byte, globals map[string]any) ([]byte, error) {
+	e := worker.Encoder{Out: out}
+	e.Fields(globals, 0)
+	return e.Out, e.Err
 }

@@ -104,7 +104,7 @@ func TestHostile(t *testing.T) {
 			got := h.Run(s, documents("a", "b", "evil", "c", "d"))
 			took := time.Since(start)
 			t.Logf("%s: %s, baseline %d MiB, at most %d MiB more: %s",
-				name, took.Round(time.Millisecond), w.baseline>>20, (max(w.peak, w.baseline)-w.baseline)>>20, got[2].Problem)
+				name, took.Round(time.Millisecond), w.Baseline>>20, (max(w.peak, w.Baseline)-w.Baseline)>>20, got[2].Problem)
 			for i, want := range []string{"a", "b", "", "c", "d"} {
 				if i != 2 && got[i].Value != want {
 					t.Errorf("the neighbour %s got %+v", want, got[i])
@@ -116,8 +116,8 @@ func TestHostile(t *testing.T) {
 			if took > 10*time.Second {
 				t.Errorf("it took %s", took)
 			}
-			if w.peak > w.baseline+64<<20 {
-				t.Errorf("the worker grew by %d MiB", (w.peak-w.baseline)>>20)
+			if w.peak > w.Baseline+64<<20 {
+				t.Errorf("the worker grew by %d MiB", (w.peak-w.Baseline)>>20)
 			}
 		})
 	}
@@ -162,14 +162,14 @@ func TestTheWorkerKnowsNothingOfItsParent(t *testing.T) {
 	if r := h.Run(Script{Source: `return obj.metadata.name`}, documents("x")); r[0].Problem != "" {
 		t.Fatal(r[0].Problem)
 	}
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", h.fast.worker.cmd.Process.Pid))
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", h.fast.worker.Pid()))
 	if err != nil {
 		t.Skip(err)
 	}
 	if strings.Contains(string(env), "canary") || strings.Contains(string(env), "HOME=") {
 		t.Errorf("the worker's environment is %q", env)
 	}
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", h.fast.worker.cmd.Process.Pid))
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", h.fast.worker.Pid()))
 	if err != nil {
 		t.Skip(err)
 	}
@@ -183,12 +183,12 @@ func TestTheWorkerEndsWithItsInput(t *testing.T) {
 	}
 	w := h.fast.worker
 	h.fast.worker = nil
-	if err := w.in.Close(); err != nil {
+	if err := w.In.Close(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(10*time.Second, w.kill)
+	late := time.AfterFunc(10*time.Second, w.Kill)
 	defer late.Stop()
-	if err := w.cmd.Wait(); err != nil {
+	if err := w.Wait(); err != nil {
 		t.Errorf("it had to be killed: %v", err)
 	}
 }

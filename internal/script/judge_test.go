@@ -190,7 +190,7 @@ func TestAKindWithoutAScriptIsJudgedByItself(t *testing.T) {
 // TestAnObjectThatCannotTravel: it is Unknown, and those beside it are not.
 func TestAnObjectThatCannotTravel(t *testing.T) {
 	deep := map[string]any{}
-	for range 200 {
+	for range 1200 {
 		deep = map[string]any{"a": deep}
 	}
 	runs := []map[string]any{

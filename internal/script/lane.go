@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/towline-cd/towline/internal/worker"
 )
 
 // lane is one worker after the other, and the runs that it is given in turn.
@@ -96,7 +98,7 @@ func (l *lane) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.worker != nil {
-		l.worker.end()
+		l.worker.End()
 		l.worker = nil
 	}
 }
@@ -107,17 +109,17 @@ func (w *process) request(s Script, inputs [][]byte) []byte {
 	if !known {
 		id = strconv.Itoa(len(w.known))
 	}
-	frame := appendText(newFrame(w.buf), id)
+	frame := worker.AppendText(worker.NewFrame(w.buf), id)
 	if known {
-		frame = append(frame, tagFalse)
+		frame = append(frame, worker.TagFalse)
 	} else {
 		w.known[s] = id
-		frame = append(frame, tagTrue, boolTag(s.OpenLibs))
-		frame = appendText(frame, s.Source)
+		frame = append(frame, worker.TagTrue, worker.BoolTag(s.OpenLibs))
+		frame = worker.AppendText(frame, s.Source)
 	}
-	frame = appendCount(frame, len(inputs))
+	frame = worker.AppendCount(frame, len(inputs))
 	for _, in := range inputs {
-		frame = append(appendCount(frame, len(in)), in...)
+		frame = append(worker.AppendCount(frame, len(in)), in...)
 	}
 	w.buf = frame
 	return frame

@@ -8,6 +8,8 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 	luaparse "github.com/yuin/gopher-lua/parse"
+
+	"github.com/towline-cd/towline/internal/worker"
 )
 
 // interpreter runs Lua. It lives in the worker process only: the library can
@@ -137,13 +139,13 @@ func (s *sandbox) call(proto *lua.FunctionProto, globals []byte) (v lua.LValue, 
 	env := s.state.CreateTable(0, 4)
 	env.Metatable = s.environment
 	env.RawSetString("_G", env)
-	in := cursor{data: globals}
-	for n := in.count(); n > 0 && in.err == nil; n-- {
-		name := in.text()
+	in := worker.Cursor{Data: globals}
+	for n := in.Count(); n > 0 && in.Err == nil; n-- {
+		name := in.Text()
 		env.RawSetString(name, s.read(&in, 0))
 	}
-	if in.err != nil {
-		return nil, in.err
+	if in.Err != nil {
+		return nil, in.Err
 	}
 	fn := s.state.NewFunctionFromProto(proto)
 	fn.Env = env

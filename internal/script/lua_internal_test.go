@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/towline-cd/towline/internal/worker"
 )
 
 // evaluate runs a script in this process, on a document.
@@ -19,10 +21,10 @@ func evaluate(t *testing.T, in *interpreter, source string, open bool, obj any) 
 	if err != nil {
 		return nil, err
 	}
-	c := cursor{data: out}
-	v := c.value(0)
-	if c.err != nil {
-		t.Fatal(c.err)
+	c := worker.Cursor{Data: out}
+	v := c.Value(0)
+	if c.Err != nil {
+		t.Fatal(c.Err)
 	}
 	return v, nil
 }

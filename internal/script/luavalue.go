@@ -8,6 +8,8 @@ import (
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/towline-cd/towline/internal/worker"
 )
 
 // unread is a map of the document that no script has looked through yet. Most
@@ -21,35 +23,35 @@ type unread struct {
 }
 
 // read makes a Lua value of the next value on the wire.
-func (s *sandbox) read(in *cursor, depth int) lua.LValue {
-	if depth > deepest {
-		in.fail(errDeep)
+func (s *sandbox) read(in *worker.Cursor, depth int) lua.LValue {
+	if depth > worker.Deepest {
+		in.Fail(worker.ErrDeep)
 		return lua.LNil
 	}
-	switch tag := in.tag(); tag {
-	case tagTrue, tagFalse:
-		return lua.LBool(tag == tagTrue)
-	case tagInt:
-		return lua.LNumber(int64(in.word()))
-	case tagFloat:
-		return lua.LNumber(math.Float64frombits(in.word()))
-	case tagText:
-		return lua.LString(in.text())
-	case tagList:
-		n := in.count()
+	switch tag := in.Tag(); tag {
+	case worker.TagTrue, worker.TagFalse:
+		return lua.LBool(tag == worker.TagTrue)
+	case worker.TagInt:
+		return lua.LNumber(int64(in.Word()))
+	case worker.TagFloat:
+		return lua.LNumber(math.Float64frombits(in.Word()))
+	case worker.TagText:
+		return lua.LString(in.Text())
+	case worker.TagList:
+		n := in.Count()
 		t := s.state.CreateTable(n, 0)
-		for i := 1; i <= n && in.err == nil; i++ {
+		for i := 1; i <= n && in.Err == nil; i++ {
 			t.RawSetInt(i, s.read(in, depth+1))
 		}
 		return t
-	case tagMap:
+	case worker.TagMap:
 		t := &lua.LTable{Metatable: s.lazy}
-		s.unread[t] = &unread{entries: in.entries()}
+		s.unread[t] = &unread{entries: in.Entries()}
 		return t
-	case tagNil:
+	case worker.TagNil:
 		return lua.LNil
 	default:
-		in.fail(errors.New("the message has an unknown tag"))
+		in.Fail(errors.New("the message has an unknown tag"))
 		return lua.LNil
 	}
 }
@@ -70,10 +72,10 @@ func (s *sandbox) field(table, key lua.LValue) lua.LValue {
 	if v, ok := u.known[string(name)]; ok {
 		return v
 	}
-	in := cursor{data: u.entries}
-	for n := in.count(); n > 0 && in.err == nil; n-- {
-		if !bytes.Equal(in.bytes(), []byte(name)) {
-			in.skip(0)
+	in := worker.Cursor{Data: u.entries}
+	for n := in.Count(); n > 0 && in.Err == nil; n-- {
+		if !bytes.Equal(in.Bytes(), []byte(name)) {
+			in.Skip(0)
 			continue
 		}
 		v := s.read(&in, 0)
@@ -106,11 +108,11 @@ func (s *sandbox) touch(v lua.LValue) {
 	}
 	delete(s.unread, t)
 	t.Metatable = lua.LNil
-	in := cursor{data: u.entries}
-	for n := in.count(); n > 0 && in.err == nil; n-- {
-		name := in.text()
+	in := worker.Cursor{Data: u.entries}
+	for n := in.Count(); n > 0 && in.Err == nil; n-- {
+		name := in.Text()
 		if known, ok := u.known[name]; ok {
-			in.skip(0)
+			in.Skip(0)
 			t.RawSetString(name, known)
 			continue
 		}
@@ -145,8 +147,8 @@ func (w *writer) value(v lua.LValue, depth int) {
 	switch {
 	case w.err != nil:
 		return
-	case depth > deepest:
-		w.fail("what it returns is nested deeper than %d levels, or holds itself", deepest)
+	case depth > worker.Deepest:
+		w.fail("what it returns is nested deeper than %d levels, or holds itself", worker.Deepest)
 		return
 	case len(w.out) > w.limit:
 		w.fail("what it returns is larger than %d bytes", largestResult)
@@ -154,13 +156,13 @@ func (w *writer) value(v lua.LValue, depth int) {
 	}
 	switch t := v.(type) {
 	case *lua.LNilType:
-		w.out = append(w.out, tagNil)
+		w.out = append(w.out, worker.TagNil)
 	case lua.LBool:
-		w.out = append(w.out, boolTag(bool(t)))
+		w.out = append(w.out, worker.BoolTag(bool(t)))
 	case lua.LNumber:
 		w.number(float64(t))
 	case lua.LString:
-		w.out = appendText(append(w.out, tagText), string(t))
+		w.out = worker.AppendText(append(w.out, worker.TagText), string(t))
 	case *lua.LTable:
 		w.table(t, depth)
 	default:
@@ -171,21 +173,21 @@ func (w *writer) value(v lua.LValue, depth int) {
 // number keeps a whole number whole: Lua has but one kind of them.
 func (w *writer) number(f float64) {
 	if n := int64(f); float64(n) == f && math.Abs(f) < 1<<63 {
-		w.out = binary.BigEndian.AppendUint64(append(w.out, tagInt), uint64(n))
+		w.out = binary.BigEndian.AppendUint64(append(w.out, worker.TagInt), uint64(n))
 		return
 	}
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		w.fail("what it returns holds a number that is none")
 		return
 	}
-	w.out = binary.BigEndian.AppendUint64(append(w.out, tagFloat), math.Float64bits(f))
+	w.out = binary.BigEndian.AppendUint64(append(w.out, worker.TagFloat), math.Float64bits(f))
 }
 
 func (w *writer) table(t *lua.LTable, depth int) {
 	if u, ok := w.unread[t]; ok && t.Len() == 0 && len(u.known) == 0 {
-		out, start := openMap(w.out)
+		out, start := worker.OpenMap(w.out)
 		w.out = append(out, u.entries...)
-		closeMap(w.out, start)
+		worker.CloseMap(w.out, start)
 		return
 	}
 	w.touch(t)
@@ -206,7 +208,7 @@ func (w *writer) table(t *lua.LTable, depth int) {
 		return
 	}
 	// An empty table is an empty list; what it was before is the caller's to know.
-	w.out = appendCount(append(w.out, tagList), n)
+	w.out = worker.AppendCount(append(w.out, worker.TagList), n)
 	for i := 1; i <= n; i++ {
 		w.value(t.RawGetInt(i), depth+1)
 	}
@@ -222,11 +224,11 @@ func (w *writer) fields(t *lua.LTable, depth int) {
 		}
 		names = append(names, string(name))
 	})
-	out, start := openMap(w.out)
-	w.out = appendCount(out, len(names))
+	out, start := worker.OpenMap(w.out)
+	w.out = worker.AppendCount(out, len(names))
 	for _, name := range names {
-		w.out = appendText(w.out, name)
+		w.out = worker.AppendText(w.out, name)
 		w.value(t.RawGetString(name), depth+1)
 	}
-	closeMap(w.out, start)
+	worker.CloseMap(w.out, start)
 }

@@ -1,15 +1,13 @@
 package script
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/towline-cd/towline/internal/worker"
 )
 
 const (
@@ -19,19 +17,13 @@ const (
 	// killAfter is how long a run may take before the worker is killed: its own
 	// limit did not hold, since a single step takes that long.
 	killAfter = 200 * time.Millisecond
-	// startLimit is how long a worker may take to say that it is there.
-	startLimit = 20 * time.Second
 )
 
 // process is a worker, as its parent sees it. One request is made at a time.
 type process struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	stderr *firstWords
-	// baseline is the memory that it had when it began, peak the most that was
-	// seen since.
-	baseline, peak uint64
+	*worker.Process
+	// peak is the most memory that was seen.
+	peak uint64
 	// known are the scripts that the worker has, by the ids they have there.
 	known map[Script]string
 	buf   []byte
@@ -40,47 +32,11 @@ type process struct {
 }
 
 func startProcess(command []string) (*process, error) {
-	if len(command) == 0 {
-		return nil, errors.New("no command is set")
-	}
-	w := &process{stderr: &firstWords{}, known: map[Script]string{}}
-	w.cmd = exec.Command(command[0], command[1:]...) //nolint:noctx // its runs have limits of their own
-	// Nothing of this process: no tokens, no proxies, no paths.
-	w.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2"}
-	w.cmd.Dir = "/"
-	w.cmd.Stderr = w.stderr
-	bind(w.cmd)
-	in, err := w.cmd.StdinPipe()
+	started, err := worker.Start(command)
 	if err != nil {
 		return nil, err
 	}
-	out, err := w.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := w.cmd.Start(); err != nil {
-		return nil, err
-	}
-	w.in, w.out = in, bufio.NewReaderSize(out, 16<<10)
-	late := time.AfterFunc(startLimit, w.kill)
-	defer late.Stop()
-	if _, err := readFrame(w.out, nil); err != nil {
-		w.kill()
-		_ = w.cmd.Wait()
-		return nil, fmt.Errorf("it ended at once: %s", w.stderr.first(err.Error()))
-	}
-	w.baseline, _ = usage(w.cmd.Process.Pid)
-	return w, nil
-}
-
-func (w *process) kill() { _ = w.cmd.Process.Kill() }
-
-// end lets a worker go that did nothing wrong.
-func (w *process) end() {
-	_ = w.in.Close()
-	late := time.AfterFunc(time.Second, w.kill)
-	defer late.Stop()
-	_ = w.cmd.Wait()
+	return &process{Process: started, known: map[Script]string{}}, nil
 }
 
 // ask has the inputs run. Where the worker dies, the answers that came are
@@ -88,11 +44,11 @@ func (w *process) end() {
 // of; nil if that one had answered after all.
 func (w *process) ask(s Script, inputs [][]byte) (answers []Result, death *Result) {
 	guard := newVigil(w)
-	err := writeFrame(w.in, w.request(s, inputs))
+	err := worker.WriteFrame(w.In, w.request(s, inputs))
 	var frame []byte
 	for err == nil && len(answers) < len(inputs) {
 		guard.begins(len(answers))
-		if frame, err = readFrame(w.out, frame); err != nil {
+		if frame, err = worker.ReadFrame(w.Out, frame); err != nil {
 			break
 		}
 		var r Result
@@ -105,8 +61,8 @@ func (w *process) ask(s Script, inputs [][]byte) (answers []Result, death *Resul
 		return answers, nil
 	}
 	w.dead = true
-	w.kill()
-	_ = w.cmd.Wait()
+	w.Kill()
+	_ = w.Wait()
 	switch {
 	case killed == "":
 		return answers, &Result{Problem: w.cause(err), Stopped: true}
@@ -119,19 +75,19 @@ func (w *process) ask(s Script, inputs [][]byte) (answers []Result, death *Resul
 }
 
 func answerOf(frame []byte) (Result, error) {
-	c := cursor{data: frame}
+	c := worker.Cursor{Data: frame}
 	var r Result
-	switch c.tag() {
+	switch c.Tag() {
 	case answerValue:
-		r.Value = c.value(0)
+		r.Value = c.Value(0)
 	case answerProblem:
-		r.Problem = c.text()
+		r.Problem = c.Text()
 	case answerTime:
 		r = Result{Problem: stoppedByTime, Stopped: true}
 	default:
-		c.fail(errors.New("the answer has an unknown form"))
+		c.Fail(errors.New("the answer has an unknown form"))
 	}
-	return r, c.err
+	return r, c.Err
 }
 
 var (
@@ -139,24 +95,18 @@ var (
 	stoppedByMemory = fmt.Sprintf("it was stopped at its memory limit of %d MiB", heapLimit>>20)
 )
 
-// outOfMemory are the words of a runtime that gets no more from the kernel: for
-// its heap, or for the stack of another thread.
-var outOfMemory = []string{"out of memory", "cannot allocate memory", "pthread_create failed", "failed to create new OS thread"}
-
 // cause says what a worker died of.
 func (w *process) cause(err error) string {
-	said := w.stderr.first("")
+	said := w.Said()
 	switch {
-	case w.cmd.ProcessState.ExitCode() == exitMemory, slices.ContainsFunc(outOfMemory, func(words string) bool {
-		return strings.Contains(said, words)
-	}):
+	case w.State().ExitCode() == exitMemory, w.OutOfMemory():
 		return stoppedByMemory
 	case strings.Contains(said, "stack"):
 		return fmt.Sprintf("it was stopped at its stack limit of %d MiB", stackLimit>>20)
 	case said != "":
 		return "the process that ran it ended: " + said
 	default:
-		return fmt.Sprintf("the process that ran it ended (%v): %v", w.cmd.ProcessState, err)
+		return fmt.Sprintf("the process that ran it ended (%v): %v", w.State(), err)
 	}
 }
 
@@ -198,14 +148,14 @@ func (v *vigil) look() {
 	if v.done || v.killed != "" {
 		return
 	}
-	resident, processor := usage(v.worker.cmd.Process.Pid)
+	resident, processor := worker.Usage(v.worker.Pid())
 	if v.processor < 0 {
 		v.processor = processor
 	}
 	v.worker.peak = max(v.worker.peak, resident)
 	took := time.Since(v.started)
 	switch {
-	case resident > v.worker.baseline+residentLimit:
+	case resident > v.worker.Baseline+residentLimit:
 		v.killed = stoppedByMemory
 	case took > killAfter && (resident == 0 || processor-v.processor > killAfter/2 || took > patience+killAfter):
 		// A worker that the machine did not let run is given more time.
@@ -214,7 +164,7 @@ func (v *vigil) look() {
 		v.timer.Reset(lookEvery)
 		return
 	}
-	v.worker.kill()
+	v.worker.Kill()
 }
 
 // over ends the vigil and says why it killed the worker, if it did, and at
@@ -225,30 +175,4 @@ func (v *vigil) over() (killed string, at int) {
 	v.done = true
 	v.timer.Stop()
 	return v.killed, v.run
-}
-
-// firstWords keeps the beginning of what a worker says, which is why it died.
-type firstWords struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (f *firstWords) Write(p []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if room := 2048 - len(f.text); room > 0 {
-		f.text = append(f.text, p[:min(room, len(p))]...)
-	}
-	return len(p), nil
-}
-
-func (f *firstWords) first(or string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for line := range strings.Lines(string(f.text)) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
-	}
-	return or
 }

@@ -11,6 +11,8 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/towline-cd/towline/internal/worker"
 )
 
 // The limits of a run. The worker holds a script to them; where it cannot, the
@@ -27,6 +29,9 @@ const (
 	stackLimit = 8 << 20
 	// lookEvery is how often a run that takes long is looked at.
 	lookEvery = 2 * time.Millisecond
+	// dataMargin is how much more memory than at its start a worker may map: what
+	// a script can take in a single step, before anybody looks.
+	dataMargin = 48 << 20
 )
 
 // exitMemory is how a worker says that a script took too much memory.
@@ -49,12 +54,12 @@ func Work(in io.Reader, out io.Writer) error {
 	debug.SetMemoryLimit(softLimit)
 	debug.SetGCPercent(50)
 	frames := make(chan []byte)
-	w := &worker{interpreter: newInterpreter(), watch: newWatch(), out: out}
+	w := &runner{interpreter: newInterpreter(), watch: newWatch(), out: out}
 	// Compile and run something, so that what is made once is made.
 	w.interpreter.compile("", "return obj", true)
 	w.run("", []byte{0})
-	confine()
-	if err := writeFrame(out, newFrame(nil)); err != nil {
+	worker.Limit(dataMargin)
+	if err := worker.WriteFrame(out, worker.NewFrame(nil)); err != nil {
 		return err
 	}
 	go receive(in, frames)
@@ -71,7 +76,7 @@ func Work(in io.Reader, out io.Writer) error {
 func receive(in io.Reader, frames chan<- []byte) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
-		frame, err := readFrame(r, nil)
+		frame, err := worker.ReadFrame(r, nil)
 		if err != nil {
 			os.Exit(0) //nolint:forbidigo // this process is the worker and nothing else
 		}
@@ -79,7 +84,7 @@ func receive(in io.Reader, frames chan<- []byte) {
 	}
 }
 
-type worker struct {
+type runner struct {
 	interpreter *interpreter
 	watch       *watch
 	out         io.Writer
@@ -89,37 +94,37 @@ type worker struct {
 // A request is the id of a script, its source if it is new, and the globals of
 // each run; each run has an answer of its own, sent as soon as it is known: so
 // the parent knows which run a worker died of.
-func (w *worker) answer(frame []byte) error {
-	c := cursor{data: frame}
-	id, fresh := c.text(), c.tag() == tagTrue
+func (w *runner) answer(frame []byte) error {
+	c := worker.Cursor{Data: frame}
+	id, fresh := c.Text(), c.Tag() == worker.TagTrue
 	if fresh {
-		open := c.tag() == tagTrue
-		w.interpreter.compile(id, c.text(), open)
+		open := c.Tag() == worker.TagTrue
+		w.interpreter.compile(id, c.Text(), open)
 	}
-	for n := c.count(); n > 0 && c.err == nil; n-- {
-		globals := c.bytes()
-		if c.err != nil {
+	for n := c.Count(); n > 0 && c.Err == nil; n-- {
+		globals := c.Bytes()
+		if c.Err != nil {
 			break
 		}
 		w.run(id, globals)
-		if err := writeFrame(w.out, w.buf); err != nil {
+		if err := worker.WriteFrame(w.out, w.buf); err != nil {
 			return err
 		}
 	}
-	return c.err
+	return c.Err
 }
 
-func (w *worker) run(id string, globals []byte) {
+func (w *runner) run(id string, globals []byte) {
 	ctx := w.watch.begin()
-	out, err := w.interpreter.run(ctx, id, globals, append(newFrame(w.buf), answerValue))
+	out, err := w.interpreter.run(ctx, id, globals, append(worker.NewFrame(w.buf), answerValue))
 	w.watch.end()
 	switch {
 	case errors.Is(ctx.Err(), errTime):
 		// What it left behind must not be the burden of the next.
 		runtime.GC()
-		w.buf = append(newFrame(w.buf), answerTime)
+		w.buf = append(worker.NewFrame(w.buf), answerTime)
 	case err != nil:
-		w.buf = appendText(append(newFrame(w.buf), answerProblem), err.Error())
+		w.buf = worker.AppendText(append(worker.NewFrame(w.buf), answerProblem), err.Error())
 	default:
 		w.buf = out
 	}
@@ -180,7 +185,7 @@ func (w *watch) look() {
 		os.Exit(exitMemory) //nolint:forbidigo // this process is the worker and nothing else
 	}
 	if w.cpu < 0 {
-		w.cpu = processorTime()
+		w.cpu = worker.ProcessorTime()
 	}
 	if time.Since(w.started) >= timeLimit && !w.starved() {
 		w.err = errTime
@@ -193,7 +198,7 @@ func (w *watch) look() {
 // starved says that the machine did not let the script run, for which it must
 // not be blamed; but not for ever.
 func (w *watch) starved() bool {
-	return processorTime()-w.cpu < timeLimit/2 && time.Since(w.started) < patience
+	return worker.ProcessorTime()-w.cpu < timeLimit/2 && time.Since(w.started) < patience
 }
 
 // patience is how long a script that gets no processor is waited for.

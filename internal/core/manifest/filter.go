@@ -21,7 +21,8 @@ type Filter struct {
 	everyExtension   bool
 }
 
-// NewFilter compiles the patterns of a directory; nil has none. As in Argo CD, '*' also matches '/', so "*.yaml" takes files at every depth.
+// NewFilter compiles the patterns of a directory; nil has none. As in Argo CD, '*' also matches '/', so "*.yaml" takes
+// files at every depth.
 func NewFilter(of *v1alpha1.ApplicationSourceDirectory) (Filter, error) {
 	if of == nil {
 		of = &v1alpha1.ApplicationSourceDirectory{}

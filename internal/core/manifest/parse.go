@@ -179,6 +179,38 @@ func (d document) explain(err error) error {
 	return &syntaxError{err: errors.New(text)}
 }
 
+// Evaluated returns the objects of a value that a file evaluates to: an object, a list of them (with nothing at some
+// places), or a List.
+func Evaluated(name string, value any) (Result, error) {
+	result := Result{Files: 1}
+	items, isList := value.([]any)
+	if !isList {
+		items = []any{value}
+	}
+	for i, item := range items {
+		if item == nil {
+			continue
+		}
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return Result{}, evaluated(name, i, isList, errors.New("it is no Kubernetes object"))
+		}
+		objects, err := flatten(fields, 0)
+		if err != nil {
+			return Result{}, evaluated(name, i, isList, err)
+		}
+		result.Objects = append(result.Objects, objects...)
+	}
+	return result, nil
+}
+
+func evaluated(name string, i int, isList bool, err error) error {
+	if isList {
+		err = fmt.Errorf("item %d: %w", i+1, err)
+	}
+	return fault.Terminalf("InvalidManifest", "reading what %q evaluates to: %w", name, err)
+}
+
 // flatten returns the object, or what it holds if it is a list.
 func flatten(fields map[string]any, depth int) ([]*unstructured.Unstructured, error) {
 	apiVersion, err := text(fields, "apiVersion")

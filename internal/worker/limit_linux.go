@@ -1,4 +1,4 @@
-package script
+package worker
 
 import (
 	"bytes"
@@ -9,15 +9,12 @@ import (
 	"time"
 )
 
-// dataMargin is how much more memory than at its start a worker may map: what
-// a script can take in a single step, before anybody looks.
-const dataMargin = 48 << 20
-
-// confine takes away what a worker does not need: more memory, further files
-// and connections (there are none without a new descriptor), core dumps.
-func confine() {
+// Limit takes away from this process what a worker does not need: more memory than it has and a margin, further files
+// and connections (there are none without a new descriptor), core dumps. Where a limit cannot be set the parent still
+// watches.
+func Limit(margin uint64) {
 	if mapped := statusField("VmData:"); mapped > 0 {
-		limit(syscall.RLIMIT_DATA, mapped+dataMargin)
+		limit(syscall.RLIMIT_DATA, mapped+margin)
 	}
 	limit(syscall.RLIMIT_NOFILE, 0)
 	limit(syscall.RLIMIT_FSIZE, 0)
@@ -25,7 +22,6 @@ func confine() {
 }
 
 func limit(resource int, n uint64) {
-	// Where it cannot be set the parent still watches.
 	_ = syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n})
 }
 
@@ -49,8 +45,8 @@ func statusField(name string) uint64 {
 	return 0
 }
 
-// processorTime is how much this process has used.
-func processorTime() time.Duration {
+// ProcessorTime is how much this process has used.
+func ProcessorTime() time.Duration {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
 		return time.Hour
@@ -64,8 +60,8 @@ func bind(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
-// usage is what a process uses: memory that is really there, and processor time.
-func usage(pid int) (resident uint64, processor time.Duration) {
+// Usage is what a process uses: memory that is really there, and processor time.
+func Usage(pid int) (resident uint64, processor time.Duration) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return 0, 0
