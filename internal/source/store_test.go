@@ -235,7 +235,7 @@ func TestOneFetchServesManyCallers(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 20 {
 		callers.Go(func() {
-			content, err := store.Tree(t.Context(), manifest.Origin{RepoURL: strings.TrimSuffix(repo.url, ".git")+".git/"}, commit)
+			content, err := store.Tree(t.Context(), manifest.Origin{RepoURL: strings.TrimSuffix(repo.url, ".git") + ".git/"}, commit)
 			if err != nil {
 				t.Errorf("Tree: %v", err)
 				return
@@ -316,7 +316,7 @@ func TestFaultsOfTheRemote(t *testing.T) {
 	commit := repo.commit("main", map[string]string{"a": "1"})
 	store := newStore(t, nil)
 
-	_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: server.URL+"/none.git", Revision: "main"}, 0)
+	_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: server.URL + "/none.git", Revision: "main"}, 0)
 	wantFault(t, err, fault.Terminal, "RepositoryNotFound", "none.git")
 	_, err = store.Tree(t.Context(), manifest.Origin{RepoURL: repo.url}, strings.Repeat("ab", 20))
 	wantFault(t, err, fault.Terminal, "CommitNotFound", repo.url)

@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"net"
 	"net/url"
 	"strings"
 )
@@ -36,9 +35,12 @@ func location(raw string) (located, bool) {
 
 // Origin is the scheme, host and port of a URL, written in one way.
 func Origin(u *url.URL) string {
-	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443", "oci": "443"}[scheme]
 	}
-	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return scheme + "://" + host + ":" + port
 }

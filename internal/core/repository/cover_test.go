@@ -26,6 +26,8 @@ func TestCovers(t *testing.T) {
 		{"oci://registry.example.com", "https://registry.example.com", false},
 		{"", "https://host", false},
 		{"https://", "https://host", false},
+		{"https://[::1]", "https://[::1]:443/x", true},
+		{"https://[::1]", "https://[::1]:8443/x", false},
 	}
 	for _, tc := range tests {
 		if got := repository.Covers(tc.entry, tc.asked); got != tc.want {
