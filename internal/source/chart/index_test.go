@@ -230,7 +230,7 @@ func TestLargeIndexTakesLittleMemory(t *testing.T) {
 		"no known form":   {"apiVersion: v1\nentries:\n  app:\n", "  - {version: 1.0.0}\n"},
 		"one deep object": {`{"junk":`, `{"a":`},
 	}
-	const size = 64 << 20
+	const size = 16 << 20
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
 			text := io.MultiReader(strings.NewReader(form.head), &repeated{text: []byte(form.body), left: size * 2})
@@ -244,7 +244,7 @@ func TestLargeIndexTakesLittleMemory(t *testing.T) {
 			var memory runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&memory)
-			if memory.HeapSys > 512<<20 {
+			if memory.HeapSys > 384<<20 {
 				t.Errorf("the heap grew to %d MiB", memory.HeapSys>>20)
 			}
 			runtime.KeepAlive(got)

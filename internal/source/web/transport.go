@@ -79,7 +79,7 @@ func (c *Client) newTransport(w wire) (*http.Transport, error) {
 		DisableCompression:  true, // so that what is bounded is what was sent
 		TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: 30 * time.Second,
 		ResponseHeaderTimeout: min(c.options.Timeout, 30*time.Second),
-		MaxIdleConnsPerHost: 4, MaxResponseHeaderBytes: 256 << 10,
+		MaxIdleConnsPerHost:   4, MaxResponseHeaderBytes: 256 << 10,
 	}, nil
 }
 
