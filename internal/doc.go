@@ -18,6 +18,10 @@
 // Each satisfies small interfaces that the engine declares, and knows neither the engine nor another part.
 //
 //   - source: Git turned into an immutable tree named by its content.
+//   - source/chart: Helm repositories and OCI registries turned into such trees.
+//   - source/archive: the bytes of an archive turned into a tree in memory, under bounds.
+//   - source/blob: bytes kept on disk under the digest of their content, within a quota.
+//   - source/web: HTTP with rules on where a login may go and what content may choose.
 //   - render: trees and parameters turned into manifests, by a process that has neither files nor network; render/helm and
 //     render/kustomize do so with the libraries of those tools.
 //   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
@@ -42,6 +46,7 @@
 //   - core/reads: what a render read, and which applications a push concerns.
 //   - core/environment: the variables that may stand in the fields of a source.
 //   - core/repository: what is known of a place that content comes from, secrets among it.
+//   - core/chart: what charts say of themselves: which version is meant, and which dependencies are missing.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.
 //   - core/field: what managedFields say: which fields a manager owns, where they are, and who else owns them.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/towline-cd/towline/internal/core/manifest"
@@ -18,7 +17,6 @@ import (
 type sources struct {
 	git    *source.Store
 	charts *chart.Store
-	book   repository.Book
 }
 
 // openSources opens what fetches, in a folder that it has for itself.
@@ -31,35 +29,25 @@ func openSources(dir string, book repository.Book, looked func(repoURL string)) 
 	if err != nil {
 		return nil, errors.Join(err, git.Close())
 	}
-	return &sources{git: git, charts: charts, book: book}, nil
+	return &sources{git: git, charts: charts}, nil
 }
 
 func (s *sources) close() error { return errors.Join(s.git.Close(), s.charts.Close()) }
 
-// isGit says whether an origin is a repository of git. A registry may be
-// written without a scheme: then its entry tells.
-func (s *sources) isGit(of manifest.Origin) bool {
-	if of.Chart != "" || strings.HasPrefix(of.RepoURL, "oci://") {
-		return false
-	}
-	entry := s.book.For(of.RepoURL, of.Project)
-	return entry.Type != repository.OCI && !entry.EnableOCI
-}
-
 // Resolve names the revision that an origin stands at.
 func (s *sources) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Duration) (string, time.Time, error) {
-	if s.isGit(of) {
-		return s.git.Resolve(ctx, of, maxAge)
+	if s.charts.Takes(of) {
+		return s.charts.Resolve(ctx, of, maxAge)
 	}
-	return s.charts.Resolve(ctx, of, maxAge)
+	return s.git.Resolve(ctx, of, maxAge)
 }
 
 // Tree is the content of a revision.
 func (s *sources) Tree(ctx context.Context, of manifest.Origin, revision string) (fs.FS, error) {
-	if s.isGit(of) {
-		return s.git.Tree(ctx, of, revision)
+	if s.charts.Takes(of) {
+		return s.charts.Tree(ctx, of, revision)
 	}
-	return s.charts.Tree(ctx, of, revision)
+	return s.git.Tree(ctx, of, revision)
 }
 
 // File is the file behind a URL.

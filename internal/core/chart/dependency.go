@@ -175,7 +175,8 @@ func find(of Files, d dependency) (Missing, error) {
 	}
 	if local, ok := strings.CutPrefix(d.Repository, "file://"); ok {
 		found.Path = path.Join(of.Dir, local)
-		if strings.HasPrefix(local, "/") || strings.ContainsAny(local, "\\\x00") || found.Path == ".." || strings.HasPrefix(found.Path, "../") {
+		outside := found.Path == ".." || strings.HasPrefix(found.Path, "../")
+		if outside || strings.HasPrefix(local, "/") || strings.ContainsAny(local, "\\\x00") {
 			return found, fault.Terminalf("DependencyRefused", "%s is at %q, outside of the repository; "+
 				"only folders of the same repository can be used", why, d.Repository)
 		}

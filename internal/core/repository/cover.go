@@ -35,11 +35,10 @@ func location(raw string) (located, bool) {
 
 // Origin is the scheme, host and port of a URL, written in one way.
 func Origin(u *url.URL) string {
-	scheme, port := strings.ToLower(u.Scheme), u.Port()
+	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443", "oci": "443"}[scheme]
 	}
-	host := strings.ToLower(u.Hostname())
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}

@@ -26,6 +26,8 @@ func TestSpeaksFor(t *testing.T) {
 		{"oci://registry.example.com", "https://registry.example.com", false},
 		{"", "https://host", false},
 		{"https://", "https://host", false},
+		{"https://[::1]", "https://[::1]:443/x", true},
+		{"https://[::1]", "https://[::1]:8443/x", false},
 	}
 	for _, tc := range tests {
 		if got := repository.SpeaksFor(tc.entry, tc.asked); got != tc.want {

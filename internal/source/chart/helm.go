@@ -109,7 +109,7 @@ func (s *Store) download(ctx context.Context, p place, of release) (digest strin
 			if err != nil {
 				return "", err
 			}
-			defer answer.Body.Close() //nolint:errcheck // it was only read
+			defer answer.Body.Close()
 			if err := web.Check("downloading "+web.Redact(from), p.party, answer); err != nil {
 				return "", err
 			}
@@ -201,7 +201,7 @@ func (s *Store) fetchIndex(ctx context.Context, p place, last *index) (*index, e
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was only read
+	defer answer.Body.Close()
 	if err := web.Check(doing, p.party, answer); err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (s *Store) get(ctx context.Context, with web.Party, ask web.Request, doing 
 	if err != nil {
 		return nil, err
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was only read
+	defer answer.Body.Close()
 	if err := web.Check(doing, with, answer); err != nil {
 		return nil, err
 	}

@@ -217,7 +217,7 @@ func TestHelmFaults(t *testing.T) {
 	publish(site, "public")
 	bad := packed("app", "1.0.0", nil)
 	site.write("bad/app.tgz", string(bad))
-	site.write("bad/bomb.tgz", string(packed("app", "1.0.0", map[string]string{"values.yaml": strings.Repeat("a", 32<<20)})))
+	site.write("bad/bomb.tgz", string(packed("app", "1.0.0", map[string]string{"values.yaml": strings.Repeat("a", 12<<20)})))
 	site.write("bad/notchart.tgz", string(packed("app", "1.0.0", nil))[:100])
 	site.write("bad/index.yaml", indexText(released{"mismatch", "1.0.0", "app.tgz", strings.Repeat("f", 64)},
 		released{"gone", "1.0.0", "gone.tgz", ""}, released{"bomb", "1.0.0", "bomb.tgz", ""}, released{"broken", "1.0.0", "notchart.tgz", ""},

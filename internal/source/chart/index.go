@@ -122,7 +122,8 @@ func (i *index) lacks(p place, want string) error {
 	if len(names) > 0 {
 		near = "; it has " + strings.Join(names[:min(5, len(names))], ", ")
 	}
-	return fault.Terminalf("ChartNotFound", "%s has no chart %q among its %d%s; correct chart or repoURL", p.shown, p.chart, len(i.charts), near)
+	return fault.Terminalf("ChartNotFound", "%s has no chart %q among its %d%s; correct chart or repoURL",
+		p.shown, p.chart, len(i.charts), near)
 }
 
 func noVersion(p place, versions []string, want string) error {
@@ -139,8 +140,8 @@ func noVersion(p place, versions []string, want string) error {
 	}
 	near := strings.Join(names, ", ")
 	if want == "" {
-		return fault.Terminalf("VersionNotFound", "%s has no release, only %s; write one of them in targetRevision, or >0.0.0-0 for the newest",
-			what, near)
+		return fault.Terminalf("VersionNotFound", "%s has no release, only %s; write one of them in targetRevision, "+
+			"or >0.0.0-0 for the newest", what, near)
 	}
 	return fault.Terminalf("VersionNotFound", "%s has no version %q; near ones are %s (versions before a release only count for a range "+
 		"that names one, such as >=1.0.0-0); correct targetRevision", what, want, near)

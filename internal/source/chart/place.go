@@ -76,7 +76,8 @@ func (s *Store) place(of manifest.Origin) (place, error) {
 		return s.registryPlace(of, rest, entry, registered)
 	}
 	if of.Chart == "" {
-		return place{}, fault.Terminalf("ChartRefused", "%s is a Helm repository and no chart of it is named; name one in chart", web.Redact(raw))
+		return place{}, fault.Terminalf("ChartRefused", "%s is a Helm repository and no chart of it is named; name one in chart",
+			web.Redact(raw))
 	}
 	party, err := s.client.Party(raw, of.Project, of.ByContent)
 	if err != nil {

@@ -54,7 +54,7 @@ func (s *Store) resolveTag(ctx context.Context, p place, want string, maxAge tim
 	}
 	e := s.endpoint(p)
 	if !chart.IsRange(want) || validTag(want) {
-		found, err := s.pinOf(ctx, p, e, versionTag(want), maxAge, true)
+		found, err := s.pinOf(ctx, p, e, wanted{versionTag(want), maxAge, true})
 		if err == nil {
 			return p.revision(want, found.value), found.seen, nil
 		}
@@ -77,7 +77,7 @@ func (s *Store) resolveTag(ctx context.Context, p place, want string, maxAge tim
 	if !ok {
 		return "", time.Time{}, noVersion(p, tags.value, want)
 	}
-	found, err := s.pinOf(ctx, p, e, versionTag(version), maxAge, false)
+	found, err := s.pinOf(ctx, p, e, wanted{versionTag(version), maxAge, false})
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -113,21 +113,31 @@ func validTag(text string) bool {
 	return text != "" && ref.ValidateReferenceAsTag() == nil
 }
 
+// wanted is a tag or a digest, and how old the word on it may be.
+type wanted struct {
+	reference string
+	maxAge    time.Duration
+	// exact says that the tag is what somebody wrote, and not what a range was found to stand for.
+	exact bool
+}
+
 // pinOf is what a tag or digest stands for. One that was fetched before is not asked about unless the caller wants to
 // know now, or the tag is one of those that a range was found to stand for.
-func (s *Store) pinOf(ctx context.Context, p place, e *endpoint, reference string, maxAge time.Duration, exact bool) (*answer[v1.Descriptor], error) {
-	pin := e.pin(reference)
-	if last := pin.peek(); exact && p.kind == chartRegistry && maxAge > 0 && last != nil && s.blobs.Has(p.scope, digestOf(last.value)) {
+func (s *Store) pinOf(ctx context.Context, p place, e *endpoint, w wanted) (*answer[v1.Descriptor], error) {
+	pin, reference := e.pin(w.reference), w.reference
+	settled := w.exact && p.kind == chartRegistry && w.maxAge > 0
+	if last := pin.peek(); settled && last != nil && s.blobs.Has(p.scope, digestOf(last.value)) {
 		return &answer[v1.Descriptor]{value: last.value, seen: s.now()}, nil
 	}
-	return pin.ask(ctx, s, maxAge, func(ctx context.Context, _ *v1.Descriptor) (v1.Descriptor, error) {
+	return pin.ask(ctx, s, w.maxAge, func(ctx context.Context, _ *v1.Descriptor) (v1.Descriptor, error) {
 		s.asked.Add(1)
 		found, err := s.repository(p, e).Resolve(ctx, reference)
 		if err != nil {
 			return found, registryFault("finding "+reference+" in "+p.shown, err)
 		}
 		if !isDigest(string(found.Digest)) {
-			return found, fault.Terminalf("DigestRefused", "finding %s in %s: the digest %q is not one of SHA-256", reference, p.shown, found.Digest)
+			return found, fault.Terminalf("DigestRefused", "finding %s in %s: the digest %q is not one of SHA-256",
+				reference, p.shown, found.Digest)
 		}
 		return found, nil
 	})
@@ -203,13 +213,15 @@ func (s *Store) registryTree(ctx context.Context, p place, revision string) (*ar
 func (s *Store) manifestOf(ctx context.Context, p place, e *endpoint, revision string) ([]byte, error) {
 	digest := strings.TrimPrefix(revision, "sha256:")
 	if !isDigest(revision) || !s.blobs.Has(p.scope, digest) {
-		pin, err := s.pinOf(ctx, p, e, versionTag(revision), anyAge, true)
+		pin, err := s.pinOf(ctx, p, e, wanted{versionTag(revision), anyAge, true})
 		if err != nil {
 			return nil, err
 		}
 		digest = digestOf(pin.value)
 		if !s.blobs.Has(p.scope, digest) {
-			fetch := func(ctx context.Context) (io.ReadCloser, error) { return s.repository(p, e).Manifests().Fetch(ctx, pin.value) }
+			fetch := func(ctx context.Context) (io.ReadCloser, error) {
+				return s.repository(p, e).Manifests().Fetch(ctx, pin.value)
+			}
 			if err := s.pull(ctx, p, pin.value, maxManifest, fetch); err != nil {
 				return nil, err
 			}
@@ -217,7 +229,8 @@ func (s *Store) manifestOf(ctx context.Context, p place, e *endpoint, revision s
 	}
 	data, err := s.blobs.Get(p.scope, digest)
 	if err != nil {
-		return nil, fault.Transientf("ContentLost", "the manifest of %s of %s is no longer stored, and will be fetched again", revision, p.shown)
+		return nil, fault.Transientf("ContentLost", "the manifest of %s of %s is no longer stored, and will be fetched again",
+			revision, p.shown)
 	}
 	return data, nil
 }
@@ -236,7 +249,7 @@ func (s *Store) pull(ctx context.Context, p place, what v1.Descriptor, limit int
 			if err != nil {
 				return "", registryFault(doing, err)
 			}
-			defer from.Close() //nolint:errcheck // it was only read
+			defer from.Close()
 			digest, err := s.blobs.Put(p.scope, digestOf(what), from, limit)
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", doing, err)
@@ -256,7 +269,8 @@ func (s *Store) pull(ctx context.Context, p place, what v1.Descriptor, limit int
 func (s *Store) layer(p place, revision string, data []byte) (v1.Descriptor, archive.Form, error) {
 	var read v1.Manifest
 	if err := json.Unmarshal(data, &read); err != nil {
-		return v1.Descriptor{}, archive.Form{}, fault.Terminalf("ArtifactRefused", "reading the manifest of %s of %s: %w", revision, p.shown, err)
+		return v1.Descriptor{}, archive.Form{}, fault.Terminalf("ArtifactRefused", "reading the manifest of %s of %s: %w",
+			revision, p.shown, err)
 	}
 	var types []string
 	var found []v1.Descriptor
@@ -270,8 +284,8 @@ func (s *Store) layer(p place, revision string, data []byte) (v1.Descriptor, arc
 		}
 	}
 	if len(found) != 1 || len(types) != 1 {
-		return v1.Descriptor{}, archive.Form{}, fault.Terminalf("ArtifactRefused", "%s of %s has %d layers %v and has to have exactly one, "+
-			"a tar (%s, with +gzip or without) or a chart (%s)", revision, p.shown, len(types), types[:min(5, len(types))],
+		return v1.Descriptor{}, archive.Form{}, fault.Terminalf("ArtifactRefused", "%s of %s has %d layers %v and has to have "+
+			"exactly one, a tar (%s, with +gzip or without) or a chart (%s)", revision, p.shown, len(types), types[:min(5, len(types))],
 			v1.MediaTypeImageLayer, chartLayer)
 	}
 	form, _ := s.form(found[0].MediaType)
@@ -295,13 +309,17 @@ func (s *Store) form(mediaType string) (archive.Form, bool) {
 func (s *Store) elsewhere(ctx context.Context, p place, raw string) (*archive.Tree, error) {
 	ref, err := registry.ParseReference(strings.TrimPrefix(raw, "oci://"))
 	if err != nil || ref.Reference == "" {
-		return nil, fault.Terminalf("URLRefused", "the index of %s names %q for %s, which is no reference into a registry", p.shown, web.Redact(raw), p.chart)
+		return nil, fault.Terminalf("URLRefused", "the index of %s names %q for %s, which is no reference into a registry",
+			p.shown, web.Redact(raw), p.chart)
 	}
 	entry, registered := s.entry("oci://"+ref.Registry+"/"+ref.Repository, p.party.Entry.Project)
-	bare := repository.Repository{Insecure: entry.Insecure, InsecureOCIForceHTTP: entry.InsecureOCIForceHTTP, Proxy: entry.Proxy, NoProxy: entry.NoProxy}
+	bare := repository.Repository{
+		Insecure: entry.Insecure, InsecureOCIForceHTTP: entry.InsecureOCIForceHTTP, Proxy: entry.Proxy, NoProxy: entry.NoProxy,
+	}
 	if p.party.PassCredentials {
 		from := p.party.Entry
-		bare.URL, bare.Project, bare.Username, bare.Password, bare.BearerToken = from.URL, from.Project, from.Username, from.Password, from.BearerToken
+		bare.URL, bare.Project = from.URL, from.Project
+		bare.Username, bare.Password, bare.BearerToken = from.Username, from.Password, from.BearerToken
 	}
 	of := manifest.Origin{RepoURL: "oci://" + ref.Registry + "/" + ref.Repository, ByContent: true}
 	there, err := s.registryPlace(of, ref.Registry+"/"+ref.Repository, bare, registered)

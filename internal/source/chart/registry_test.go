@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/repository"
+	"github.com/towline-cd/towline/internal/source/web"
 )
 
 // depot is Debian's docker-registry.
@@ -187,7 +190,7 @@ func TestArtifacts(t *testing.T) {
 	custom := d.push("team/custom", "1", config, part{"application/vnd.example.content.tar", plainTar(files)})
 	d.push("team/layers", "two", config, part{v1.MediaTypeImageLayer, plainTar(files)}, part{v1.MediaTypeImageLayer, plainTar(nil)})
 	d.push("team/layers", "unknown", config, part{"application/vnd.example.thing", []byte("x")})
-	d.push("team/layers", "bomb", config, part{v1.MediaTypeImageLayerGzip, packed("x", "1", map[string]string{"a": strings.Repeat("a", 32<<20)})})
+	d.push("team/layers", "bomb", config, part{v1.MediaTypeImageLayerGzip, packed("x", "1", map[string]string{"a": strings.Repeat("a", 12<<20)})})
 	b := &book{}
 	b.add(d.entry("oci://"))
 	s := newStore(t, b, func(o *Options) { o.LayerTypes = []string{"application/vnd.example.content.tar"} })
@@ -279,9 +282,7 @@ func forward(w http.ResponseWriter, r *http.Request, d *depot) {
 		return
 	}
 	defer answer.Body.Close()
-	for key, values := range answer.Header {
-		w.Header()[key] = values
-	}
+	maps.Copy(w.Header(), answer.Header)
 	w.WriteHeader(answer.StatusCode)
 	var body bytes.Buffer
 	_, _ = body.ReadFrom(answer.Body)
@@ -333,6 +334,46 @@ func TestForeignRealm(t *testing.T) {
 	}
 	if said := thief.said(); len(said) > 0 {
 		t.Errorf("it was told %v", said)
+	}
+}
+
+// The service may be another host, encrypted, and no nearer to us than the registry is.
+func TestRealmOfItsOwn(t *testing.T) {
+	d := newDepot(t, false)
+	d.pushChart("app", "1.0.0", nil)
+	var heard []string
+	service := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heard = append(heard, r.Header.Get("Authorization"))
+		_, _ = w.Write([]byte(`{"access_token":"for repository:app:pull"}`))
+	}))
+	defer service.Close()
+	realm := strings.Replace(service.URL, "127.0.0.1", "localhost", 1) + "/token"
+	front := tokened(t, d, func() string { return realm })
+	host := strings.TrimPrefix(front.URL, "http://")
+	b := &book{trust: repository.Trust{Certificates: map[string]string{"localhost": certificateFor(t, service)}}}
+	b.add(repository.Repository{URL: "oci://" + host, InsecureOCIForceHTTP: true, Username: user, Password: repository.NewSecret(password)})
+	s := newStore(t, b, nil)
+	of := manifest.Origin{RepoURL: "oci://" + host, Chart: "app", Revision: "1.0.0"}
+	_ = readTree(t, s, of, resolve(t, s, of, 0), "Chart.yaml")
+	if len(heard) != 1 || !strings.HasPrefix(heard[0], "Basic ") {
+		t.Errorf("the service heard %q", heard)
+	}
+	p, err := s.place(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := &caller{store: s, place: p, login: &session{}}
+	for _, registry := range []web.Reach{web.Public, web.Private} {
+		_, err = far.token(t.Context(), registry, map[string]string{"realm": realm})
+		wantFault(t, err, fault.Terminal, "AddressRefused")
+	}
+	encrypted := *p.party.URL
+	encrypted.Scheme = "https"
+	far.place.party.URL = &encrypted
+	_, err = far.token(t.Context(), web.Local, map[string]string{"realm": front.URL + "/token"})
+	wantFault(t, err, fault.Terminal, "RealmRefused", "not encrypted")
+	if len(heard) != 1 {
+		t.Errorf("the service heard %q", heard)
 	}
 }
 

@@ -5,11 +5,17 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"maps"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,12 +28,13 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/bcrypt"
-
 	"github.com/towline-cd/towline/internal/core/repository"
 )
 
 const user, password = "ada", "correct horse battery staple"
+
+// passwordHash is bcrypt of the password, which the registry wants to have.
+const passwordHash = "$2y$04$KT.8nCBw5.ojw/GmsWLCKOW..eT.n/iNKVihpXrb7MRUz9w0mB.em"
 
 // book is entries by URL, or by how URLs begin.
 type book struct {
@@ -188,12 +195,8 @@ func installed(t *testing.T, program, debian string) string {
 
 func htpasswd(t *testing.T, dir string) string {
 	t.Helper()
-	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(dir, "htpasswd")
-	if err := os.WriteFile(path, []byte(user+":"+string(hash)+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(user+":"+passwordHash+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -303,4 +306,23 @@ func (c *capture) said() []string {
 
 func pemOf(certificate []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}))
+}
+
+// certificateFor makes a certificate for localhost, gives it to the server, and returns it.
+func certificateFor(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.TLS.Certificates = []tls.Certificate{{Certificate: [][]byte{raw}, PrivateKey: key}}
+	return pemOf(raw)
 }

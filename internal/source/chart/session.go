@@ -118,7 +118,8 @@ func (c *caller) token(ctx context.Context, registry web.Reach, parameters map[s
 	home := c.place.party.URL
 	entry, plain := c.place.party.Entry, realm.Scheme == "http"
 	party := web.Party{URL: realm, Reach: registry, Entry: repository.Repository{
-		URL: entry.URL, Project: entry.Project, Username: entry.Username, Password: entry.Password, Proxy: entry.Proxy, NoProxy: entry.NoProxy,
+		URL: entry.URL, Project: entry.Project, Username: entry.Username, Password: entry.Password,
+		Proxy: entry.Proxy, NoProxy: entry.NoProxy,
 	}}
 	sameHost := strings.EqualFold(realm.Hostname(), home.Hostname())
 	if plain && (home.Scheme == "https" || !sameHost && web.Basic(entry) != "") {

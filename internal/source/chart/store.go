@@ -35,7 +35,7 @@ type Options struct {
 	Book repository.Book
 	// Timeout bounds one request with its answer, 90 seconds by default.
 	Timeout time.Duration
-	// Parallel bounds how much is fetched at the same time, 8 by default.
+	// Parallel bounds how much is fetched at the same time, 16 by default.
 	Parallel int
 	// Quota bounds what is kept on disk, 2 GiB by default; what was not used for longest goes first.
 	Quota int64
@@ -107,7 +107,7 @@ func New(o Options) (*Store, error) {
 
 func (o Options) withDefaults() Options {
 	if o.Parallel <= 0 {
-		o.Parallel = 8
+		o.Parallel = 16
 	}
 	if o.Quota <= 0 {
 		o.Quota = 2 << 30

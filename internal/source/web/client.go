@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -139,10 +140,10 @@ func (c *Client) Do(ctx context.Context, with Party, ask Request) (Answer, error
 	}
 	to.User = nil
 	hop := hop{to: to, party: with, login: ask.Authorization}
-	if hop.login == "" && !ask.NoLogin && (with.PassCredentials || hop.home()) {
+	if hop.login == "" && !ask.NoLogin {
 		hop.login = Login(with.Entry)
 	}
-	if hop.login != "" && !with.PassCredentials && !hop.home() {
+	if !with.PassCredentials && !hop.home() {
 		hop.login = ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
@@ -192,8 +193,8 @@ func (h hop) follow(location string) (hop, error) {
 		return hop{}, fault.Terminalf("RedirectRefused", "%s redirects to something that is no URL of http or https", Shown(h.to))
 	}
 	if h.to.Scheme == "https" && next.Scheme == "http" {
-		return hop{}, fault.Terminalf("RedirectRefused", "%s redirects to %s, which is not encrypted; use the URL of a server that does not",
-			Shown(h.to), Shown(next))
+		return hop{}, fault.Terminalf("RedirectRefused", "%s redirects to %s, which is not encrypted; "+
+			"use the URL of a server that does not", Shown(h.to), Shown(next))
 	}
 	next.User, next.Fragment = nil, ""
 	if repository.Origin(next) != repository.Origin(h.to) {
@@ -245,15 +246,13 @@ func (c *Client) send(ctx context.Context, h hop, ask Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, fault.Terminalf("URLRefused", "%s cannot be asked", Shown(h.to))
 	}
-	for key, values := range ask.Header {
-		request.Header[key] = values
-	}
+	maps.Copy(request.Header, ask.Header)
 	request.Header.Del("Authorization")
 	request.Header.Set("User-Agent", "towline")
 	if h.login != "" {
 		request.Header.Set("Authorization", h.login)
 	}
-	answer.Response, err = transport.RoundTrip(request)
+	answer.Response, err = transport.RoundTrip(request) //nolint:bodyclose // that is for who gets the answer
 	if err != nil {
 		return Answer{}, unreachable(h.to, err)
 	}

@@ -69,14 +69,17 @@ func (c *Client) newTransport(w wire) (*http.Transport, error) {
 	}
 	dialer := &net.Dialer{
 		Timeout: 15 * time.Second, KeepAlive: 30 * time.Second, Resolver: c.options.Resolver,
-		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error { return checkAddress(address, w.reach) },
+		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			return checkAddress(address, w.reach)
+		},
 	}
 	return &http.Transport{
 		DialContext: dialer.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true,
 		Proxy:               func(r *http.Request) (*url.URL, error) { return c.proxyFor(w, r.URL) },
 		DisableCompression:  true, // so that what is bounded is what was sent
-		TLSHandshakeTimeout: 15 * time.Second, ResponseHeaderTimeout: c.options.Timeout, IdleConnTimeout: 30 * time.Second,
-		MaxIdleConnsPerHost: 4, MaxResponseHeaderBytes: 256 << 10,
+		TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: 30 * time.Second,
+		ResponseHeaderTimeout: min(c.options.Timeout, 30*time.Second),
+		MaxIdleConnsPerHost:   4, MaxResponseHeaderBytes: 256 << 10,
 	}, nil
 }
 
@@ -92,7 +95,8 @@ func (w wire) tls() (*tls.Config, error) {
 		pair, err := tls.X509KeyPair([]byte(w.cert), []byte(w.key))
 		if err != nil {
 			// The error of the parser may quote what it could not read.
-			return nil, fault.Terminalf("CertificateRefused", "the client certificate and key of the repository do not make a pair; correct them")
+			return nil, fault.Terminalf("CertificateRefused", "the client certificate and key of the repository do not make a pair; "+
+				"correct them")
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

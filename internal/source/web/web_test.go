@@ -60,7 +60,9 @@ func TestNamesBehindAProxy(t *testing.T) {
 	}
 }
 
-type emptyBook struct{ entries map[string]repository.Repository }
+type emptyBook struct {
+	entries map[string]repository.Repository
+}
 
 func (b emptyBook) For(url, _ string) repository.Repository {
 	for prefix, entry := range b.entries {
@@ -124,7 +126,7 @@ func TestRebinding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Do(t.Context(), party, Request{URL: "http://charts.example.com" + port}) //nolint:bodyclose // there is none
+		_, err = c.Do(t.Context(), party, Request{URL: "http://charts.example.com" + port})
 		if fault.ReasonOf(err) != "AddressRefused" || fault.ClassOf(err) != fault.Terminal {
 			t.Errorf("Do = %v", err)
 		}
@@ -173,7 +175,18 @@ func TestLoginIsBound(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 	}
-	if len(heard) != 2 || heard[0] != "Bearer token" || heard[1] != "" {
+	// Nor does one that was given for this request go to another server.
+	party, err := c.Party("https://charts.example.com", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	party.Reach, c.options.AllowPrivate = Local, true
+	answer, err := c.Do(t.Context(), party, Request{URL: server.URL, Authorization: "Bearer other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if len(heard) != 3 || heard[0] != "Bearer token" || heard[1] != "" || heard[2] != "" {
 		t.Errorf("heard %q", heard)
 	}
 }
