@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -77,7 +78,11 @@ func newEnginePart(s setup) (part, error) {
 	if p.sources, err = source.New(source.Options{Dir: filepath.Join(s.Data, "git"), AllowFile: true}); err != nil {
 		return nil, err
 	}
-	p.renders = &renderCounter{Renderer: render.Directory{}}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	p.renders = &renderCounter{Renderer: render.NewHost(render.HostOptions{Command: []string{self, renderWord}})}
 	kept, err := shelf.Open(filepath.Join(s.Data, "renders"), shelfSize)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/internal/render"
 )
 
 // The exit codes: see the package comment.
@@ -33,11 +34,25 @@ func run() int {
 	if len(os.Args) == 2 && os.Args[1] == scriptWord {
 		return runScriptWorker()
 	}
+	if len(os.Args) == 2 && os.Args[1] == renderWord {
+		return runRenderWorker(ctx)
+	}
 	err := command().ExecuteContext(ctx)
 	switch {
 	case errors.Is(err, errGoalMissed):
 		return exitNo
 	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return exitRefused
+	}
+	return exitYes
+}
+
+// renderWord as the only argument makes this program a worker that renders.
+const renderWord = "render-worker"
+
+func runRenderWorker(ctx context.Context) int {
+	if err := render.Work(ctx, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return exitRefused
 	}
