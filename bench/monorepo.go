@@ -38,6 +38,9 @@ func (m *monorepo) chart() int { return m.apps - 1 }
 
 func (m *monorepo) name(i int) string { return appName(i) + "-web" }
 
+// object is the one object of an application.
+func (m *monorepo) object(i int) string { return namespaceOf(i) + "/" + m.name(i) }
+
 // runMonorepo pushes commits that touch one of many applications, and then what
 // several share, and counts what that costs. The times are compared with those
 // of a small repository, before and after.
@@ -147,8 +150,9 @@ type cost struct {
 	ms               float64
 }
 
-// push commits, hints, waits until the objects say so, and counts.
-func (m *monorepo) push(ctx context.Context, changes map[string]*string, level string, apps ...int) (cost, error) {
+// push commits, hints, waits until the objects say so, and counts. Where no
+// object will say anything it waits a while.
+func (m *monorepo) push(ctx context.Context, changes map[string]*string, level string, objects ...string) (cost, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not applied after a minute"))
 	defer cancel()
 	before, err := m.engine.tell(order{Do: "counts"})
@@ -160,8 +164,8 @@ func (m *monorepo) push(ctx context.Context, changes map[string]*string, level s
 		return cost{}, err
 	}
 	var seen []<-chan time.Time
-	for _, i := range apps {
-		seen = append(seen, m.objects.await(namespaceOf(i)+"/"+m.name(i), func(u *unstructured.Unstructured) bool {
+	for _, object := range objects {
+		seen = append(seen, m.objects.await(object, func(u *unstructured.Unstructured) bool {
 			is, _, _ := unstructured.NestedString(u.Object, "data", "level")
 			return is == level
 		}))
@@ -173,10 +177,19 @@ func (m *monorepo) push(ctx context.Context, changes map[string]*string, level s
 	if _, err := m.engine.tell(order{Do: "hint", Object: m.world.source()}); err != nil {
 		return cost{}, err
 	}
-	var last time.Time
+	last := start
+	if len(seen) == 0 {
+		if _, err := m.engine.tell(order{Do: "span"}); err != nil {
+			return cost{}, err
+		}
+	}
 	for i, c := range seen {
-		if last, err = await(ctx, c); err != nil {
-			return cost{}, fmt.Errorf("waiting for %s: %w", m.name(apps[i]), err)
+		at, err := await(ctx, c)
+		if err != nil {
+			return cost{}, fmt.Errorf("waiting for %s: %w", objects[i], err)
+		}
+		if at.After(last) {
+			last = at
 		}
 	}
 	after, err := m.engine.tell(order{Do: "settle"})
@@ -201,7 +214,7 @@ func (m *monorepo) pushes(ctx context.Context) (sample, error) {
 		m.pushed++
 		i := m.shared() + (n*7919)%plain
 		level := fmt.Sprintf("plain %d", m.pushed)
-		c, err := m.push(ctx, map[string]*string{appName(i) + "/all.yaml": new(configMapText(m.name(i), level))}, level, i)
+		c, err := m.push(ctx, map[string]*string{appName(i) + "/all.yaml": new(configMapText(m.name(i), level))}, level, m.object(i))
 		if err != nil {
 			return nil, err
 		}
@@ -227,35 +240,31 @@ func (m *monorepo) pushes(ctx context.Context) (sample, error) {
 // file in a folder, a file that was looked for and was not there, and one that
 // concerns nobody.
 func (m *monorepo) others(ctx context.Context) error {
-	var overlays []int
+	var overlays []string
 	for i := range m.shared() {
-		overlays = append(overlays, i)
+		overlays = append(overlays, m.object(i))
 	}
 	plain := m.shared()
 	for _, c := range []struct {
 		what, file, text, level string
-		apps                    []int
+		objects                 []string
 	}{
 		{"the base", "base/web.yaml", configMapText("web", "base 1"), "base 1", overlays},
 		{
 			"a new file in a folder", appName(plain) + "/more.yaml",
-			configMapText(m.name(plain)+"-more", "more"), "", []int{plain},
+			configMapText(m.name(plain)+"-more", "more"), "more", []string{m.object(plain) + "-more"},
 		},
-		{"a values file that was not there", appName(m.chart()) + "/extra.yaml", "level: extra\n", "extra", []int{m.chart()}},
+		{"a values file that was not there", appName(m.chart()) + "/extra.yaml", "level: extra\n", "extra", []string{m.object(m.chart())}},
 		{"nothing that anybody reads", "README.md", "hello\n", "", nil},
 	} {
-		waits := c.apps
-		if c.level == "" {
-			waits = nil
-		}
-		got, err := m.push(ctx, map[string]*string{c.file: &c.text}, c.level, waits...)
+		got, err := m.push(ctx, map[string]*string{c.file: &c.text}, c.level, c.objects...)
 		if err != nil {
 			return fmt.Errorf("pushing %s: %w", c.what, err)
 		}
 		m.logf("%d applications: a push of %s: %d renders, %d writes of applications, %.0f ms",
 			m.apps, c.what, got.renders, got.tally.onHub["patch"], got.ms)
-		m.report.assert(got.renders == int64(len(c.apps)), "a push of %s made %d renders, not %d", c.what, got.renders, len(c.apps))
-		if len(c.apps) == 0 {
+		m.report.assert(got.renders == int64(len(c.objects)), "a push of %s made %d renders, not %d", c.what, got.renders, len(c.objects))
+		if len(c.objects) == 0 {
 			m.report.assert(got.tally.onHub["patch"] == 0, "a push of %s wrote %d times", c.what, got.tally.onHub["patch"])
 		}
 	}

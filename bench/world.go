@@ -145,12 +145,26 @@ func (b *bench) install(ctx context.Context, plane *controlplane.Plane) error {
 		{"wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"},
 		{"create", "namespace", controlNamespace},
 	} {
-		cmd := exec.CommandContext(ctx, plane.Kubectl(), append([]string{"--kubeconfig", plane.Kubeconfig()}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("running kubectl %s: %w: %s", args[0], err, out)
+		if err := kubectl(ctx, plane, args); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// kubectl runs it, a few times if need be: its wait gives up on a CRD that has
+// no conditions yet.
+func kubectl(ctx context.Context, plane *controlplane.Plane, args []string) (err error) {
+	for range 5 {
+		var out []byte
+		cmd := exec.CommandContext(ctx, plane.Kubectl(), append([]string{"--kubeconfig", plane.Kubeconfig()}, args...)...)
+		if out, err = cmd.CombinedOutput(); err == nil {
+			return nil
+		}
+		err = fmt.Errorf("running kubectl %s: %w: %s", args[0], err, out)
+		time.Sleep(200 * time.Millisecond)
+	}
+	return err
 }
 
 // syncAll has the engine apply every application, and then plays the
