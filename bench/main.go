@@ -116,6 +116,11 @@ func scenarios() []scenario {
 			full: scale{objects: 20_000, repeats: 5}, run: runHealth,
 			quick: scale{objects: 5_000, repeats: 3},
 		},
+		{
+			name: "render", short: "a render in a confined worker, against the bare call of the library",
+			full: scale{repeats: 5, times: 100}, run: runRender,
+			quick: scale{repeats: 3, times: 30},
+		},
 	}
 }
 
@@ -182,7 +187,7 @@ func (s scenario) command() *cobra.Command {
 	f.IntVar(&chosen.repeats, "repeats", 0, "how often each thing is measured")
 	f.IntVar(&chosen.rate, "rate", 0, "updates per second (churn)")
 	f.IntVar(&chosen.seconds, "seconds", 0, "for how long (churn)")
-	f.IntVar(&chosen.times, "times", 0, "how many drifts are healed (heal), or syncs made (waves)")
+	f.IntVar(&chosen.times, "times", 0, "how many drifts are healed (heal), syncs (waves) or renders (render) made")
 	return cmd
 }
 

@@ -164,6 +164,11 @@ func (d *desk) count(bytes, files int) {
 	}
 }
 
+// kinds are what is read by a question that finds something.
+var kinds = map[op]reads.Kind{
+	opFile: reads.File, opList: reads.Listing, opStat: reads.Type, opLstat: reads.Type, opLink: reads.Link, opFolder: reads.Folder,
+}
+
 // trace notes what the answer depends on.
 func (d *desk) trace(tree fs.FS, q question, a answer) {
 	if d.untold || a.none {
@@ -174,9 +179,7 @@ func (d *desk) trace(tree fs.FS, q question, a answer) {
 		d.untold = true
 		return
 	}
-	kind := map[op]reads.Kind{
-		opFile: reads.File, opList: reads.Listing, opStat: reads.Type, opLstat: reads.Type, opLink: reads.Link, opFolder: reads.Folder,
-	}[q.op]
+	kind := kinds[q.op]
 	switch {
 	case errors.Is(a.err, fs.ErrNotExist):
 		kind = reads.Absent

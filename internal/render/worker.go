@@ -50,7 +50,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := worker.WriteFrame(out, worker.AppendText(worker.NewFrame(nil), level)); err != nil {
 		return err
 	}
-	l := &link{in: bufio.NewReaderSize(in, 64<<10), out: out}
+	l := &link{in: bufio.NewReaderSize(in, 64<<10), out: bufio.NewWriterSize(out, 64<<10)}
 	for {
 		frame, err := worker.ReadFrame(l.in, nil)
 		if errors.Is(err, io.EOF) {
@@ -117,10 +117,12 @@ func (s sample) ReadDir(string) ([]fs.DirEntry, error) {
 // link is the worker's way to its parent.
 type link struct {
 	in  *bufio.Reader
-	out io.Writer
+	out *bufio.Writer
 	buf []byte
 	// kube is what the last request said of the cluster; it is told when it changes.
 	kube manifest.Kube
+	// soft is where the garbage collector stops being lazy.
+	soft int64
 	// broken is why the parent can no longer be asked.
 	broken error
 }
@@ -134,8 +136,7 @@ func (l *link) ask(questions []question) ([]answer, error) {
 	for _, q := range questions {
 		frame = appendQuestion(frame, q)
 	}
-	l.buf = frame
-	if l.broken = worker.WriteFrame(l.out, frame); l.broken != nil {
+	if l.broken = l.say(frame); l.broken != nil {
 		return nil, l.broken
 	}
 	// The answers keep parts of the message, so each has its own.
@@ -163,7 +164,11 @@ func (l *link) serve(ctx context.Context, frame []byte) error {
 		os.Exit(exitLate) //nolint:forbidigo // this process is the worker and nothing else
 	})
 	defer late.Stop()
-	debug.SetMemoryLimit(int64(limits.Memory / 4 * 3))
+	if soft := int64(limits.Memory / 4 * 3); soft != l.soft {
+		// It stops the world, so it is done when it has to be.
+		l.soft = soft
+		debug.SetMemoryLimit(soft)
+	}
 	trees := manifest.Trees{}
 	for _, name := range r.trees {
 		trees[name] = newTree(name, l)
@@ -189,9 +194,10 @@ func (l *link) serve(ctx context.Context, frame []byte) error {
 // exitLate is how a worker ends that nobody ended in time.
 const exitLate = 67
 
+// say sends a message, and what was written before it: the end of a small answer is the second message of one write.
 func (l *link) say(frame []byte) error {
 	l.buf = frame
-	return worker.WriteFrame(l.out, frame)
+	return errors.Join(worker.WriteFrame(l.out, frame), l.out.Flush())
 }
 
 // chunk is how much of the answer is sent at once: the parent reads it while the next is written.

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-jsonnet"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/render"
+)
+
+// renderWord makes this program the worker of its own render host.
+const renderWord = "render-worker"
+
+func runRenderWorker(ctx context.Context) int {
+	if err := render.Work(ctx, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return exitRefused
+	}
+	return exitYes
+}
+
+// renderCase is something to render, and the fewest calls of the library that give the same objects: without detection,
+// bounds, confinement, or a word on what was read.
+type renderCase struct {
+	name  string
+	files map[string]string
+	req   manifest.Request
+	bare  func(files map[string]string) (objects int, err error)
+	// small says that the way to another process and back is most of it, so that no ratio is asked of it.
+	small bool
+}
+
+// renderCases are what is measured; a tool that is added brings its own.
+func renderCases() []renderCase {
+	return []renderCase{
+		{name: "directory, 40 files", files: manifestFiles(40), bare: bareDirectory},
+		{name: "directory, 1 file", files: manifestFiles(1), bare: bareDirectory, small: true},
+		{name: "jsonnet, 20 files", files: jsonnetFiles(20), bare: bareJsonnet},
+	}
+}
+
+const renderedManifest = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web-%[1]d
+  labels: {app.kubernetes.io/name: web-%[1]d, app.kubernetes.io/part-of: shop}
+spec:
+  replicas: 3
+  selector:
+    matchLabels: {app.kubernetes.io/name: web-%[1]d}
+  template:
+    metadata:
+      labels: {app.kubernetes.io/name: web-%[1]d, app.kubernetes.io/part-of: shop}
+    spec:
+      serviceAccountName: web
+      containers:
+      - name: web
+        image: registry.example.com/shop/web:1.2.%[1]d
+        args: ["--listen=:8080", "--log-level=info"]
+        ports:
+        - {name: http, containerPort: 8080}
+        - {name: metrics, containerPort: 9090}
+        env:
+        - {name: DATABASE, value: postgres}
+        - name: PASSWORD
+          valueFrom: {secretKeyRef: {name: database, key: password}}
+        resources:
+          requests: {cpu: 100m, memory: 128Mi}
+          limits: {memory: 256Mi}
+        readinessProbe:
+          httpGet: {path: /ready, port: http}
+          periodSeconds: 5
+        livenessProbe:
+          httpGet: {path: /alive, port: http}
+          initialDelaySeconds: 15
+        volumeMounts:
+        - {name: config, mountPath: /etc/web}
+      volumes:
+      - name: config
+        configMap: {name: web-%[1]d}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: web-%[1]d
+spec:
+  selector: {app.kubernetes.io/name: web-%[1]d}
+  ports:
+  - {name: http, port: 80, targetPort: http}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web-%[1]d
+data:
+  web.toml: |
+    [server]
+    listen = ":8080"
+    [log]
+    level = "info"
+`
+
+func manifestFiles(n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf("web-%03d.yaml", i)] = fmt.Sprintf(renderedManifest, i)
+	}
+	return files
+}
+
+func bareDirectory(files map[string]string) (objects int, err error) {
+	for _, text := range files {
+		decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+		for {
+			var u unstructured.Unstructured
+			err := decoder.Decode(&u)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return 0, err
+			}
+			objects++
+		}
+	}
+	return objects, nil
+}
+
+const renderedLibrary = `{
+  labels(name):: {'app.kubernetes.io/name': name, 'app.kubernetes.io/part-of': 'shop'},
+  service(name):: {
+    apiVersion: 'v1', kind: 'Service', metadata: {name: name, labels: $.labels(name)},
+    spec: {selector: $.labels(name), ports: [{name: 'http', port: 80, targetPort: 'http'}]},
+  },
+  deployment(name, replicas=3):: {
+    apiVersion: 'apps/v1', kind: 'Deployment', metadata: {name: name, labels: $.labels(name)},
+    spec: {
+      replicas: replicas, selector: {matchLabels: $.labels(name)},
+      template: {metadata: {labels: $.labels(name)}, spec: {containers: [
+        {name: c, image: 'registry.example.com/shop/%s:1' % c, env: [{name: 'N%d' % n, value: std.toString(n)} for n in std.range(1, 10)]}
+        for c in ['web', 'proxy']
+      ]}},
+    },
+  },
+}
+`
+
+func jsonnetFiles(n int) map[string]string {
+	files := map[string]string{"shop.libsonnet": renderedLibrary}
+	for i := range n {
+		files[fmt.Sprintf("web-%03d.jsonnet", i)] = fmt.Sprintf("local shop = import 'shop.libsonnet';\n[shop.service('web-%[1]d'), shop.deployment('web-%[1]d')]\n", i)
+	}
+	return files
+}
+
+func bareJsonnet(files map[string]string) (objects int, err error) {
+	library := map[string]jsonnet.Contents{}
+	for name, text := range files {
+		library[name] = jsonnet.MakeContents(text)
+	}
+	vm := jsonnet.MakeVM()
+	vm.Importer(&jsonnet.MemoryImporter{Data: library})
+	for name := range files {
+		if !strings.HasSuffix(name, ".jsonnet") {
+			continue
+		}
+		text, err := vm.EvaluateFile(name)
+		if err != nil {
+			return 0, err
+		}
+		var all []*unstructured.Unstructured
+		if err := json.Unmarshal([]byte(text), &all); err != nil {
+			return 0, err
+		}
+		objects += len(all)
+	}
+	return objects, nil
+}
+
+// runRender measures a render in a worker, with nothing kept from before, against the library called here.
+func runRender(ctx context.Context, b *bench) error {
+	host := render.NewHost(render.HostOptions{Command: []string{"/proc/self/exe", renderWord}, Workers: 1, Renders: 1 << 30})
+	defer host.Close()
+	begin := time.Now()
+	sandbox := host.Sandbox()
+	b.report.note("start_ms", micros(time.Since(begin))/1000)
+	b.report.assert(!strings.HasPrefix(sandbox, "none"), "the workers are not confined: %s", sandbox)
+	b.report.columns("what", "objects", "bare, ms", "worker, ms", "worker / bare")
+	for _, c := range renderCases() {
+		if err := c.measure(ctx, b, host); err != nil {
+			return fmt.Errorf("measuring %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func (c renderCase) measure(ctx context.Context, b *bench, host *render.Host) error {
+	tree := fstest.MapFS{}
+	for name, text := range c.files {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	var bare, worker, ratio sample
+	objects := 0
+	for range b.scale.repeats {
+		var here, there []time.Duration
+		// In turns, so that a busy moment is a moment for both.
+		for i := range b.scale.times + warmUps {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			began := time.Now()
+			n, err := c.bare(c.files)
+			if err != nil {
+				return fmt.Errorf("calling the library: %w", err)
+			}
+			tookHere := time.Since(began)
+			began = time.Now()
+			result, err := host.Render(ctx, manifest.Trees{"": tree}, c.req)
+			if err != nil {
+				return fmt.Errorf("rendering in a worker: %w", err)
+			}
+			tookThere := time.Since(began)
+			b.report.assert(n == len(result.Objects), "%s: the library gave %d objects and the worker %d", c.name, n, len(result.Objects))
+			objects = n
+			if i >= warmUps {
+				here, there = append(here, tookHere), append(there, tookThere)
+			}
+		}
+		bare, worker = append(bare, millis(middle(here))), append(worker, millis(middle(there)))
+		ratio = append(ratio, float64(middle(there))/float64(middle(here)))
+	}
+	b.logf("%s: %s of the bare time", c.name, digits(ratio.median()))
+	b.report.row(c.name, objects, bare.spread(), worker.spread(), ratio.spread())
+	if c.small {
+		b.report.note(figure(c.name), ratio.median())
+		return nil
+	}
+	// 0.8 of the library's speed.
+	b.report.atMost(figure(c.name), ratio.median(), 1.25)
+	return nil
+}
+
+// warmUps are renders that do not count: the worker's heap has yet to find its size.
+const warmUps = 10
+
+func middle(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func millis(d time.Duration) float64 { return micros(d) / 1000 }
+
+// figure is the name of a case as one word.
+func figure(name string) string {
+	return strings.NewReplacer(" ", "_", ",", "").Replace(name)
+}
