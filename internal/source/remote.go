@@ -20,6 +20,7 @@ const maxRefs = 64 << 20
 type answer struct {
 	seen  time.Time         // when it was asked, so that it can only be newer than we say
 	named map[string]string // HEAD, branches and tags → commit
+	tags  map[string]string // annotated tags → the tag itself
 	rest  []byte            // the lines of all other refs, which are many and hardly ever asked for
 }
 
@@ -159,7 +160,7 @@ func (s *Store) lsRemote(ctx context.Context, repo *repository) ([]byte, error) 
 }
 
 func parseRefs(out []byte, seen time.Time) *answer {
-	a := &answer{seen: seen, named: map[string]string{}}
+	a := &answer{seen: seen, named: map[string]string{}, tags: map[string]string{}}
 	for line := range bytes.Lines(out) {
 		sha, ref, ok := strings.Cut(strings.TrimRight(string(line), "\r\n"), "\t")
 		if !ok || !isSHA(sha) {
@@ -170,7 +171,11 @@ func parseRefs(out []byte, seen time.Time) *answer {
 			a.rest = append(a.rest, line...)
 			continue
 		}
-		if _, known := a.named[ref]; !known || peeled {
+		last, known := a.named[ref]
+		if known && peeled {
+			a.tags[ref] = last
+		}
+		if !known || peeled {
 			a.named[ref] = sha
 		}
 	}
