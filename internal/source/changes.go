@@ -62,11 +62,11 @@ func (c *comparison) folders(before, after place) error {
 	if max(len(before), len(after)) > maxDepth {
 		return fault.Terminalf("TooDeep", "there are more than %d folders within each other", maxDepth)
 	}
-	old, err := c.old.entries(before)
+	before, old, err := c.old.entries(before)
 	if err != nil {
 		return err
 	}
-	now, err := c.now.entries(after)
+	after, now, err := c.now.entries(after)
 	if err != nil {
 		return err
 	}
@@ -149,12 +149,17 @@ func (s *snapshot) top() (entry, error) {
 	return s.rootEntry()
 }
 
-// entries are what is in a folder; a nil place holds nothing.
-func (s *snapshot) entries(at place) ([]entry, error) {
-	if len(at) == 0 || at.entry().isSubmodule() {
-		return nil, nil
+// entries are what is in a folder, and the folder as it is then known; a nil place holds nothing.
+func (s *snapshot) entries(at place) (place, []entry, error) {
+	if len(at) == 0 {
+		return nil, nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tree(at.entry().hash)
+	at, err := s.enter(at)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := s.inside(at)
+	return at, found, err
 }
