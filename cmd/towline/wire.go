@@ -125,7 +125,7 @@ func (p *parts) openData(ctx context.Context, config *rest.Config, dir string) e
 		dir = filepath.Join(cache, "towline", "data")
 	}
 	var err error
-	if p.sources, err = source.New(source.Options{Dir: filepath.Join(dir, "git")}); err != nil {
+	if p.sources, err = source.New(source.Options{Dir: filepath.Join(dir, "git"), Book: p.settings.Book()}); err != nil {
 		return err
 	}
 	scope, version, err := clusterScope(ctx, config)

@@ -25,6 +25,7 @@ type snapshot struct {
 	left    int // how many more names may be read
 	start   func() (*batch, error)
 	mounts  mounts
+	large   large
 	end     context.CancelFunc
 
 	mu     sync.Mutex // held while the process is spoken to
@@ -49,6 +50,7 @@ func (s *Store) newSnapshot(ctx context.Context, of manifest.Origin, repo *repos
 		repo: repo, commit: commit, maxFile: s.maxFile, left: s.maxFiles, end: end, trees: map[string][]entry{},
 		start:  func() (*batch, error) { return git.startBatch(ctx, repo.dir) },
 		mounts: s.newMounts(ctx, of, repo),
+		large:  s.newLarge(ctx, repo),
 	}
 	// A snapshot that somebody forgot to close must not leave its process running.
 	runtime.AddCleanup(snap, func(end context.CancelFunc) { end() }, end)
@@ -187,10 +189,14 @@ func (s *snapshot) content(op, name string, file entry) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, err := s.blob(file, s.maxFile, true)
+	data := found.content
+	if err == nil && !file.isLink() {
+		data, err = s.largeOf(file).smudge(data)
+	}
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return found.content, nil
+	return data, nil
 }
 
 // describe makes the FileInfo of an entry.
@@ -204,7 +210,19 @@ func (s *snapshot) describe(op, name string, e entry) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return info{entry: e, size: found.size}, nil
+	size := found.size
+	if found.content != nil && !e.isLink() {
+		size = s.largeOf(e).sizeOf(found.content)
+	}
+	return info{entry: e, size: size}, nil
+}
+
+// largeOf has the large files of the repository that an entry is in.
+func (s *snapshot) largeOf(e entry) large {
+	if e.in != nil {
+		return e.in.large
+	}
+	return s.large
 }
 
 // named is the entry under the name that was asked for, which a link may have led away from.

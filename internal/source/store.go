@@ -323,7 +323,8 @@ func (s *Store) repository(of manifest.Origin) (*repository, error) {
 	key := at.folder(entry, s.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	repo, ok := s.repos[key+" "+of.RepoURL]
+	name := fmt.Sprintf("%s %t %s", key, entry.EnableLFS, of.RepoURL)
+	repo, ok := s.repos[name]
 	if !ok {
 		if s.writing[key] == nil {
 			s.writing[key] = &sync.Mutex{}
@@ -331,7 +332,7 @@ func (s *Store) repository(of manifest.Origin) (*repository, error) {
 		repo = &repository{
 			written: of.RepoURL, at: at, key: key, dir: filepath.Join(s.dir, "repos", key), writing: s.writing[key],
 		}
-		s.repos[key+" "+of.RepoURL] = repo
+		s.repos[name] = repo
 	}
 	if s.book != nil || at.password != "" {
 		repo.entry.Store(&entry)
