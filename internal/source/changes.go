@@ -72,23 +72,25 @@ func (c *comparison) folders(before, after place) error {
 	}
 	for len(old) > 0 || len(now) > 0 {
 		var left, right *entry
-		if len(now) == 0 || len(old) > 0 && old[0].name <= now[0].name {
-			left = &old[0]
-		}
-		if len(old) == 0 || len(now) > 0 && now[0].name <= old[0].name {
-			right = &now[0]
-		}
+		left, right, old, now = first(old, now)
 		if err := c.pair(before, after, left, right); err != nil {
 			return err
 		}
-		if left != nil {
-			old = old[1:]
-		}
-		if right != nil {
-			now = now[1:]
-		}
 	}
 	return nil
+}
+
+// first takes the entries of the name that comes first, of which one side may have none.
+func first(old, now []entry) (left, right *entry, oldRest, nowRest []entry) {
+	takeOld := len(now) == 0 || len(old) > 0 && old[0].name <= now[0].name
+	takeNow := len(old) == 0 || len(now) > 0 && now[0].name <= old[0].name
+	if takeOld {
+		left, old = &old[0], old[1:]
+	}
+	if takeNow {
+		right, now = &now[0], now[1:]
+	}
+	return left, right, old, now
 }
 
 // pair compares what stands under one name on both sides; nil is nothing.

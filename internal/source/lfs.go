@@ -30,7 +30,8 @@ type pointer struct {
 	size int64
 }
 
-var lfsPointer = regexp.MustCompile(`^version https://git-lfs\.github\.com/spec/v1\n(?:ext-[^\n]+\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,18})\n$`)
+var lfsPointer = regexp.MustCompile(`^version https://git-lfs\.github\.com/spec/v1\n` +
+	`(?:ext-[^\n]+\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]{1,18})\n$`)
 
 func parsePointer(content []byte) (pointer, bool) {
 	if len(content) > maxPointer {
@@ -178,7 +179,8 @@ func askForLarge(ctx context.Context, client *http.Client, repoURL, header strin
 	defer response.Body.Close()
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return action{}, fault.Terminalf("AuthenticationFailed", "%s answered %d; check the credentials of the repository", request.URL.Host, code)
+		return action{}, fault.Terminalf("AuthenticationFailed", "%s answered %d; check the credentials of the repository",
+			request.URL.Host, code)
 	case code == http.StatusNotFound:
 		return action{}, fault.Terminalf("LFSNotFound", "%s has no large files for this repository", request.URL.Host)
 	case code != http.StatusOK:
@@ -225,7 +227,8 @@ func (s *Store) httpClient(ctx context.Context, repo *repository, entry core.Rep
 	if transport, ok := client.Transport.(*http.Transport); ok && entry.TLSClientCert != "" {
 		pair, err := tls.X509KeyPair([]byte(entry.TLSClientCert), []byte(entry.TLSClientKey.Reveal()))
 		if err != nil {
-			return nil, "", fault.Terminalf("CredentialsInvalid", "the client certificate cannot be used; correct the secret of the repository")
+			return nil, "", fault.Terminalf("CredentialsInvalid",
+				"the client certificate cannot be used; correct the secret of the repository")
 		}
 		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
 	}

@@ -225,11 +225,7 @@ func (s *Store) lookup(repo *repository, a *answer, of manifest.Origin) (string,
 		return "", fault.Terminalf("RevisionNotFound", "%s has no HEAD: it is empty, or its default branch does not exist; "+
 			"push to it or name a branch in targetRevision", repo.at.shown)
 	}
-	candidates := []string{"refs/heads/" + revision, "refs/tags/" + revision, "refs/tags/" + of.TagPrefix + revision, "refs/" + revision}
-	if strings.HasPrefix(revision, "refs/") {
-		candidates = append([]string{revision}, candidates...)
-	}
-	for _, ref := range candidates {
+	for _, ref := range candidates(of) {
 		if sha, ok := a.find(ref); ok {
 			return sha, nil
 		}
@@ -245,6 +241,16 @@ func (s *Store) lookup(repo *repository, a *answer, of manifest.Origin) (string,
 		near = fmt.Sprintf("; near names are %s", strings.Join(names, ", "))
 	}
 	return "", fault.Terminalf("RevisionNotFound", "%s has no branch, tag or ref %q%s", repo.at.shown, revision, near)
+}
+
+// candidates are the refs that a revision may stand for, in the order in which they are looked for.
+func candidates(of manifest.Origin) []string {
+	revision := of.Revision
+	refs := []string{"refs/heads/" + revision, "refs/tags/" + revision, "refs/tags/" + of.TagPrefix + revision, "refs/" + revision}
+	if strings.HasPrefix(revision, "refs/") {
+		refs = append([]string{revision}, refs...)
+	}
+	return refs
 }
 
 // lookupShort finds the one commit that begins so, among those that the remote named and those that we have.

@@ -278,7 +278,9 @@ func (s *Store) Tree(ctx context.Context, of manifest.Origin, commit string) (fs
 }
 
 // Describe says who made the commit, when, and with which message, for people. It fetches the commit if it has to.
-func (s *Store) Describe(ctx context.Context, of manifest.Origin, commit string) (author string, date time.Time, message string, err error) {
+func (s *Store) Describe(ctx context.Context, of manifest.Origin, commit string) (
+	author string, date time.Time, message string, err error,
+) {
 	repo, err := s.repository(of)
 	if err != nil {
 		return "", time.Time{}, "", err

@@ -204,39 +204,38 @@ func moduleURL(of, written string) (string, error) {
 	if !strings.HasPrefix(written, "./") && !strings.HasPrefix(written, "../") {
 		return written, nil
 	}
-	base := strings.TrimRight(of, "/")
-	floor := strings.Index(base, "://")
-	if floor >= 0 {
-		if slash := strings.IndexByte(base[floor+3:], '/'); slash >= 0 {
-			floor += 3 + slash
-		} else {
-			floor = len(base)
-		}
-	} else {
-		floor = strings.IndexByte(base, ':')
+	refuse := func() (string, error) {
+		return "", fault.Terminalf("SubmoduleRefused", "the URL %q of a submodule leads above the host of %s; correct .gitmodules",
+			redact(written), redact(of))
 	}
-	for rest := written; ; {
-		if next, ok := strings.CutPrefix(rest, "./"); ok {
-			rest = next
-			continue
-		}
-		next, up := strings.CutPrefix(rest, "../")
-		if !up {
-			if base[floor:] == ":" {
-				return base + rest, nil
-			}
-			return base + "/" + rest, nil
-		}
-		rest = next
-		at := strings.LastIndexByte(base[max(floor, 0):], '/')
-		if at < 0 && strings.HasPrefix(base[max(floor, 0):], ":") && len(base) > floor+1 {
-			base = base[:floor+1]
-			continue
-		}
-		if floor < 0 || at < 0 {
-			return "", fault.Terminalf("SubmoduleRefused", "the URL %q of a submodule leads above the host of %s; correct .gitmodules",
-				redact(written), redact(of))
-		}
-		base = base[:floor+at]
+	host, between, folder := hostAndPath(strings.TrimRight(of, "/"))
+	if host == "" {
+		return refuse()
 	}
+	var names []string
+	for name := range strings.SplitSeq(folder+"/"+written, "/") {
+		switch {
+		case name == "" || name == ".":
+		case name != "..":
+			names = append(names, name)
+		case len(names) == 0:
+			return refuse()
+		default:
+			names = names[:len(names)-1]
+		}
+	}
+	return host + between + strings.Join(names, "/"), nil
+}
+
+// hostAndPath splits "https://host/path" and "user@host:path", and gives what stands between the two.
+func hostAndPath(url string) (host, between, folder string) {
+	if scheme, rest, ok := strings.Cut(url, "://"); ok {
+		name, folder, _ := strings.Cut(rest, "/")
+		return scheme + "://" + name, "/", folder
+	}
+	host, folder, ok := strings.Cut(url, ":")
+	if !ok {
+		return "", "", ""
+	}
+	return host, ":", folder
 }

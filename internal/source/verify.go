@@ -196,7 +196,7 @@ func (r *remote) tagOf(of manifest.Origin, commit string) annotated {
 			names = append(names, "refs/tags/"+tag)
 		}
 	}
-	names = append(names, "refs/heads/"+of.Revision, "refs/tags/"+of.Revision, "refs/tags/"+of.TagPrefix+of.Revision, of.Revision, "refs/"+of.Revision)
+	names = append(names, candidates(of)...)
 	for _, ref := range names {
 		if last.named[ref] == "" {
 			continue

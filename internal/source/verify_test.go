@@ -122,7 +122,7 @@ func TestGnuPG(t *testing.T) {
 	if err != nil {
 		t.Skip("needs gpg: install the package gnupg")
 	}
-	home, err := os.MkdirTemp("", "gpg") // its socket needs a short path
+	home, err := os.MkdirTemp("", "gpg") //nolint:usetesting // its socket needs a short path
 	if err != nil {
 		t.Fatal(err)
 	}
