@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
-	"github.com/towline-cd/towline/internal/render"
 )
 
 // The exit codes: see the package comment.
@@ -42,17 +41,6 @@ func run() int {
 	case errors.Is(err, errGoalMissed):
 		return exitNo
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		return exitRefused
-	}
-	return exitYes
-}
-
-// renderWord as the only argument makes this program a worker that renders.
-const renderWord = "render-worker"
-
-func runRenderWorker(ctx context.Context) int {
-	if err := render.Work(ctx, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		return exitRefused
 	}

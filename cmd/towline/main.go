@@ -32,7 +32,7 @@ func main() {
 		}
 	}
 	if filepath.Base(os.Args[0]) == source.AskpassName {
-		os.Exit(source.Askpass(os.Args, os.Stdout))
+		os.Exit(source.Askpass(context.Background(), os.Args, os.Stdout))
 	}
 	os.Exit(run())
 }

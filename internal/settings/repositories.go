@@ -60,6 +60,17 @@ func newRepositories(client kubernetes.Interface, namespace string, changed func
 // change: a changed secret is a new one.
 func (s *Store) Repositories() *repository.Set { return s.repositories.current.Load() }
 
+// Book is what is known of repositories, asked anew each time.
+func (s *Store) Book() repository.Book { return s.repositories }
+
+// For is what is known now of the place behind a URL.
+func (r *repositories) For(url, project string) repository.Repository {
+	return r.current.Load().For(url, project)
+}
+
+// Trust is whom to trust now.
+func (r *repositories) Trust() repository.Trust { return r.current.Load().Trust() }
+
 // run watches until ctx ends.
 func (r *repositories) run(ctx context.Context) error {
 	var synced []cache.InformerSynced

@@ -48,7 +48,8 @@ const spare = 5 * time.Minute
 // token is one that stands for the installation. One question serves all who ask at the same time.
 func (a *apps) token(ctx context.Context, entry core.Repository, trust core.Trust) (string, error) {
 	mac := hmac.New(sha256.New, a.key)
-	fmt.Fprintf(mac, "%d %d %q %q", entry.GitHubApp.ID, entry.GitHubApp.InstallationID, entry.GitHubApp.BaseURL, entry.GitHubApp.PrivateKey.Reveal())
+	app := entry.GitHubApp
+	fmt.Fprintf(mac, "%d %d %q %q", app.ID, app.InstallationID, app.BaseURL, app.PrivateKey.Reveal())
 	id := string(mac.Sum(nil))
 	a.mu.Lock()
 	found, ok := a.kept[id]
@@ -74,8 +75,8 @@ func (a *apps) token(ctx context.Context, entry core.Repository, trust core.Trus
 func (a *apps) request(ctx context.Context, entry core.Repository, trust core.Trust) (appToken, error) {
 	app := entry.GitHubApp
 	if app.ID == 0 || app.InstallationID == 0 {
-		return appToken{}, fault.Terminalf("CredentialsInvalid", "signing in as a GitHub App: githubAppID or githubAppInstallationID is "+
-			"missing; add it to the secret of the repository")
+		return appToken{}, fault.Terminalf("CredentialsInvalid", "signing in as a GitHub App: githubAppID or "+
+			"githubAppInstallationID is missing; add it to the secret of the repository")
 	}
 	base := strings.TrimRight(app.BaseURL, "/")
 	if base == "" {
@@ -83,12 +84,13 @@ func (a *apps) request(ctx context.Context, entry core.Repository, trust core.Tr
 	}
 	at, err := url.Parse(base)
 	if err != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "" {
-		return appToken{}, fault.Terminalf("CredentialsInvalid", "signing in as a GitHub App: githubAppEnterpriseBaseUrl is not a URL "+
-			"like https://ghe.example.com/api/v3; correct the secret of the repository")
+		return appToken{}, fault.Terminalf("CredentialsInvalid", "signing in as a GitHub App: githubAppEnterpriseBaseUrl is not "+
+			"a URL like https://ghe.example.com/api/v3; correct the secret of the repository")
 	}
 	proof, err := appProof(app, a.now())
 	if err != nil {
-		return appToken{}, fault.Terminalf("CredentialsInvalid", "signing in as a GitHub App: %w; correct the secret of the repository", err)
+		return appToken{}, fault.Terminalf("CredentialsInvalid",
+			"signing in as a GitHub App: %w; correct the secret of the repository", err)
 	}
 	target := fmt.Sprintf("%s/app/installations/%d/access_tokens", base, app.InstallationID)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(nil))

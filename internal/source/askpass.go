@@ -86,12 +86,13 @@ func (l login) answer(prompt string, at *url.URL) (string, bool) {
 
 // Askpass is the program that git runs to ask for a login: args are those of the process. It asks the process that
 // started git, which alone knows it, and returns the code to exit with.
-func Askpass(args []string, out io.Writer) int {
+func Askpass(ctx context.Context, args []string, out io.Writer) int {
 	if len(args) != 2 || strings.ContainsAny(args[1], "\r\n") {
 		return 2
 	}
 	dir := filepath.Dir(args[0])
-	conn, err := net.DialTimeout("unix", filepath.Join(dir, askpassSocket), askpassPatience)
+	dialer := net.Dialer{Timeout: askpassPatience}
+	conn, err := dialer.DialContext(ctx, "unix", filepath.Join(dir, askpassSocket))
 	if err != nil {
 		return 1
 	}

@@ -493,7 +493,7 @@ func otherKey(t *testing.T) string {
 
 func TestPrivateFolderOfAKilledProcessIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	left, err := os.MkdirTemp("", vaultPrefix)
+	left, err := os.MkdirTemp("", vaultPrefix) //nolint:usetesting // its name is what is recognised
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,33 +62,35 @@ func (c *comparison) folders(before, after place) error {
 	if max(len(before), len(after)) > maxDepth {
 		return fault.Terminalf("TooDeep", "there are more than %d folders within each other", maxDepth)
 	}
-	old, err := c.old.entries(before)
+	before, old, err := c.old.entries(before)
 	if err != nil {
 		return err
 	}
-	now, err := c.now.entries(after)
+	after, now, err := c.now.entries(after)
 	if err != nil {
 		return err
 	}
 	for len(old) > 0 || len(now) > 0 {
 		var left, right *entry
-		if len(now) == 0 || len(old) > 0 && old[0].name <= now[0].name {
-			left = &old[0]
-		}
-		if len(old) == 0 || len(now) > 0 && now[0].name <= old[0].name {
-			right = &now[0]
-		}
+		left, right, old, now = first(old, now)
 		if err := c.pair(before, after, left, right); err != nil {
 			return err
 		}
-		if left != nil {
-			old = old[1:]
-		}
-		if right != nil {
-			now = now[1:]
-		}
 	}
 	return nil
+}
+
+// first takes the entries of the name that comes first, of which one side may have none.
+func first(old, now []entry) (left, right *entry, oldRest, nowRest []entry) {
+	takeOld := len(now) == 0 || len(old) > 0 && old[0].name <= now[0].name
+	takeNow := len(old) == 0 || len(now) > 0 && now[0].name <= old[0].name
+	if takeOld {
+		left, old = &old[0], old[1:]
+	}
+	if takeNow {
+		right, now = &now[0], now[1:]
+	}
+	return left, right, old, now
 }
 
 // pair compares what stands under one name on both sides; nil is nothing.
@@ -149,12 +151,17 @@ func (s *snapshot) top() (entry, error) {
 	return s.rootEntry()
 }
 
-// entries are what is in a folder; a nil place holds nothing.
-func (s *snapshot) entries(at place) ([]entry, error) {
-	if len(at) == 0 || at.entry().isSubmodule() {
-		return nil, nil
+// entries are what is in a folder, and the folder as it is then known; a nil place holds nothing.
+func (s *snapshot) entries(at place) (place, []entry, error) {
+	if len(at) == 0 {
+		return nil, nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tree(at.entry().hash)
+	at, err := s.enter(at)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := s.inside(at)
+	return at, found, err
 }

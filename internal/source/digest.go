@@ -93,7 +93,7 @@ func (s *snapshot) linksBelow(dir place) ([]string, error) {
 	if !dir.entry().isTree() || len(dir) > maxDepth {
 		return nil, nil
 	}
-	entries, err := s.tree(dir.entry().hash)
+	entries, err := s.tree(dir.entry())
 	if err != nil {
 		return nil, err
 	}

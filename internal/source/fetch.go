@@ -158,7 +158,8 @@ func (r *repository) target() string {
 // elsewhere says that another attempt is worth it: some servers want ".git" at the end and lead everybody there, which
 // is not followed with a login.
 func (r *repository) elsewhere(err error) bool {
-	if fault.ReasonOf(err) != "RepositoryMoved" || r.suffixed.Load() || strings.HasSuffix(r.at.url, ".git") || strings.HasSuffix(r.at.url, "/") {
+	complete := strings.HasSuffix(r.at.url, ".git") || strings.HasSuffix(r.at.url, "/")
+	if fault.ReasonOf(err) != "RepositoryMoved" || complete || r.suffixed.Load() {
 		return false
 	}
 	r.suffixed.Store(true)

@@ -17,6 +17,10 @@ type entry struct {
 	name string
 	mode uint32
 	hash string
+	// in is the snapshot of the submodule that holds it; nil is that of the commit itself. mount says that it is where
+	// the submodule begins.
+	in    *snapshot
+	mount bool
 }
 
 // The modes that git knows; files are 100644 and 100755.
@@ -32,10 +36,10 @@ func (e entry) isTree() bool      { return e.mode&modeType == modeTree }
 func (e entry) isLink() bool      { return e.mode&modeType == modeLink }
 func (e entry) isSubmodule() bool { return e.mode&modeType == modeSubmodule }
 
-// isDir counts a submodule too: its place is a folder, and what is in it belongs to another repository.
+// isDir counts a submodule too: its place is a folder, and what is in it comes from another repository.
 func (e entry) isDir() bool { return e.isTree() || e.isSubmodule() }
 
-// Submodule is the commit of another repository that belongs here, or "". Its content is not in this tree.
+// Submodule is the commit of another repository that belongs here, or "".
 func (e entry) Submodule() string {
 	if e.isSubmodule() {
 		return e.hash

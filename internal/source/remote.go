@@ -20,6 +20,7 @@ const maxRefs = 64 << 20
 type answer struct {
 	seen  time.Time         // when it was asked, so that it can only be newer than we say
 	named map[string]string // HEAD, branches and tags → commit
+	tags  map[string]string // annotated tags → the tag itself
 	rest  []byte            // the lines of all other refs, which are many and hardly ever asked for
 }
 
@@ -159,7 +160,7 @@ func (s *Store) lsRemote(ctx context.Context, repo *repository) ([]byte, error) 
 }
 
 func parseRefs(out []byte, seen time.Time) *answer {
-	a := &answer{seen: seen, named: map[string]string{}}
+	a := &answer{seen: seen, named: map[string]string{}, tags: map[string]string{}}
 	for line := range bytes.Lines(out) {
 		sha, ref, ok := strings.Cut(strings.TrimRight(string(line), "\r\n"), "\t")
 		if !ok || !isSHA(sha) {
@@ -170,7 +171,11 @@ func parseRefs(out []byte, seen time.Time) *answer {
 			a.rest = append(a.rest, line...)
 			continue
 		}
-		if _, known := a.named[ref]; !known || peeled {
+		last, known := a.named[ref]
+		if known && peeled {
+			a.tags[ref] = last
+		}
+		if !known || peeled {
 			a.named[ref] = sha
 		}
 	}
@@ -220,11 +225,7 @@ func (s *Store) lookup(repo *repository, a *answer, of manifest.Origin) (string,
 		return "", fault.Terminalf("RevisionNotFound", "%s has no HEAD: it is empty, or its default branch does not exist; "+
 			"push to it or name a branch in targetRevision", repo.at.shown)
 	}
-	candidates := []string{"refs/heads/" + revision, "refs/tags/" + revision, "refs/tags/" + of.TagPrefix + revision, "refs/" + revision}
-	if strings.HasPrefix(revision, "refs/") {
-		candidates = append([]string{revision}, candidates...)
-	}
-	for _, ref := range candidates {
+	for _, ref := range candidates(of) {
 		if sha, ok := a.find(ref); ok {
 			return sha, nil
 		}
@@ -240,6 +241,16 @@ func (s *Store) lookup(repo *repository, a *answer, of manifest.Origin) (string,
 		near = fmt.Sprintf("; near names are %s", strings.Join(names, ", "))
 	}
 	return "", fault.Terminalf("RevisionNotFound", "%s has no branch, tag or ref %q%s", repo.at.shown, revision, near)
+}
+
+// candidates are the refs that a revision may stand for, in the order in which they are looked for.
+func candidates(of manifest.Origin) []string {
+	revision := of.Revision
+	refs := []string{"refs/heads/" + revision, "refs/tags/" + revision, "refs/tags/" + of.TagPrefix + revision, "refs/" + revision}
+	if strings.HasPrefix(revision, "refs/") {
+		refs = append([]string{revision}, refs...)
+	}
+	return refs
 }
 
 // lookupShort finds the one commit that begins so, among those that the remote named and those that we have.

@@ -29,8 +29,8 @@ func checkRevision(at address, revision string) error {
 	}
 	malformed := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`:?[\*^~<>`, r) }
 	if strings.ContainsFunc(revision, malformed) || strings.Contains(revision, "..") || strings.Contains(revision, "@{") {
-		return fault.Terminalf("RevisionRefused", "the revision %q of %s cannot be the name of a branch or tag, nor a range of versions; correct it",
-			revision, at.shown)
+		return fault.Terminalf("RevisionRefused", "the revision %q of %s cannot be the name of a branch or tag, nor a range of "+
+			"versions; correct it", revision, at.shown)
 	}
 	return nil
 }

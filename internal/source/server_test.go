@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -37,7 +38,7 @@ type gitServer struct {
 // TestMain lets the tests be the program that git asks for logins.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == AskpassName {
-		os.Exit(Askpass(os.Args, os.Stdout))
+		os.Exit(Askpass(context.Background(), os.Args, os.Stdout))
 	}
 	os.Exit(m.Run())
 }

@@ -216,7 +216,7 @@ func (s *Store) signInHTTP(ctx context.Context, repo *repository, entry core.Rep
 	case !entry.BearerToken.Empty():
 		header = "Bearer " + entry.BearerToken.Reveal()
 	case entry.ForceBasicAuth && password != "":
-		header = "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+		header = basicHeader(user, password)
 	case password != "":
 		if err := s.serveLogin(ctx, repo, made, login{user: user, password: password}); err != nil {
 			return err
@@ -248,6 +248,10 @@ func (s *Store) httpLogin(ctx context.Context, entry core.Repository) (user, pas
 		user = tokenUser
 	}
 	return user, entry.Password.Reveal(), nil
+}
+
+func basicHeader(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
 // tokenUser goes with tokens, which say themselves whose they are.

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 // maxTreeBytes bounds one folder: some hundred thousand names.
@@ -22,6 +24,8 @@ type snapshot struct {
 	maxFile int64
 	left    int // how many more names may be read
 	start   func() (*batch, error)
+	mounts  mounts
+	large   large
 	end     context.CancelFunc
 
 	mu     sync.Mutex // held while the process is spoken to
@@ -38,13 +42,15 @@ var (
 	_ fs.ReadLinkFS = (*snapshot)(nil)
 )
 
-func (s *Store) newSnapshot(ctx context.Context, repo *repository, commit string) *snapshot {
+func (s *Store) newSnapshot(ctx context.Context, of manifest.Origin, repo *repository, commit string) *snapshot {
 	// The process belongs to the snapshot, which outlives the call that made it.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	git := s.git
 	snap := &snapshot{
 		repo: repo, commit: commit, maxFile: s.maxFile, left: s.maxFiles, end: end, trees: map[string][]entry{},
-		start: func() (*batch, error) { return git.startBatch(ctx, repo.dir) },
+		start:  func() (*batch, error) { return git.startBatch(ctx, repo.dir) },
+		mounts: s.newMounts(ctx, of, repo),
+		large:  s.newLarge(ctx, repo),
 	}
 	// A snapshot that somebody forgot to close must not leave its process running.
 	runtime.AddCleanup(snap, func(end context.CancelFunc) { end() }, end)
@@ -57,6 +63,7 @@ func (s *snapshot) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	s.mounts.close()
 	if s.batch != nil {
 		s.batch.stop()
 		s.batch = nil
@@ -88,8 +95,33 @@ func (s *snapshot) object(name string, limit int64, wantContent bool) (object, e
 	return found, err
 }
 
-// tree returns the entries of a tree object; the caller holds the mutex.
-func (s *snapshot) tree(hash string) ([]entry, error) {
+// tree returns the entries of a folder; the caller holds the mutex.
+func (s *snapshot) tree(dir entry) ([]entry, error) {
+	if dir.in == nil {
+		return s.ownTree(dir.hash)
+	}
+	dir.in.mu.Lock()
+	defer dir.in.mu.Unlock()
+	entries, err := dir.in.ownTree(dir.hash)
+	marked := slices.Clone(entries)
+	for i := range marked {
+		marked[i].in = dir.in
+	}
+	return marked, err
+}
+
+// blob reads a file or a link, wherever it is kept; the caller holds the mutex.
+func (s *snapshot) blob(e entry, limit int64, wantContent bool) (object, error) {
+	if e.in == nil {
+		return s.object(e.hash, limit, wantContent)
+	}
+	e.in.mu.Lock()
+	defer e.in.mu.Unlock()
+	return e.in.object(e.hash, limit, wantContent)
+}
+
+// ownTree returns the entries of a tree object of this commit's own repository; the caller holds the mutex.
+func (s *snapshot) ownTree(hash string) ([]entry, error) {
 	if entries, ok := s.trees[hash]; ok && !s.closed {
 		return entries, nil
 	}
@@ -138,13 +170,10 @@ func (s *snapshot) find(op, name string, followLast bool) (place, error) {
 }
 
 // list returns the entries of a folder.
-func (s *snapshot) list(op, name string, dir entry) ([]fs.DirEntry, error) {
-	if dir.isSubmodule() {
-		return nil, nil
-	}
+func (s *snapshot) list(op, name string, at place) ([]fs.DirEntry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entries, err := s.tree(dir.hash)
+	entries, err := s.inside(at)
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
@@ -159,11 +188,15 @@ func (s *snapshot) list(op, name string, dir entry) ([]fs.DirEntry, error) {
 func (s *snapshot) content(op, name string, file entry) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, err := s.object(file.hash, s.maxFile, true)
+	found, err := s.blob(file, s.maxFile, true)
+	data := found.content
+	if err == nil && !file.isLink() {
+		data, err = s.largeOf(file).smudge(data)
+	}
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return found.content, nil
+	return data, nil
 }
 
 // describe makes the FileInfo of an entry.
@@ -173,11 +206,23 @@ func (s *snapshot) describe(op, name string, e entry) (fs.FileInfo, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found, err := s.object(e.hash, s.maxFile, false)
+	found, err := s.blob(e, s.maxFile, false)
 	if err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return info{entry: e, size: found.size}, nil
+	size := found.size
+	if found.content != nil && !e.isLink() {
+		size = s.largeOf(e).sizeOf(found.content)
+	}
+	return info{entry: e, size: size}, nil
+}
+
+// largeOf has the large files of the repository that an entry is in.
+func (s *snapshot) largeOf(e entry) large {
+	if e.in != nil {
+		return e.in.large
+	}
+	return s.large
 }
 
 // named is the entry under the name that was asked for, which a link may have led away from.
@@ -195,7 +240,7 @@ func (s *snapshot) Open(name string) (fs.File, error) {
 	}
 	e := named(at, name)
 	if e.isDir() {
-		entries, err := s.list("open", name, e)
+		entries, err := s.list("open", name, at)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +274,7 @@ func (s *snapshot) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !at.entry().isDir() {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
 	}
-	return s.list("readdir", name, at.entry())
+	return s.list("readdir", name, at)
 }
 
 // Stat describes a file or folder; it follows a symbolic link.

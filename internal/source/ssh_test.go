@@ -135,7 +135,8 @@ func TestSSH(t *testing.T) {
 		"a proxy, not supported": {server.known, core.Repository{SSHPrivateKey: core.NewSecret(private), Proxy: "socks5://h:1"}, "ProxyUnsupported"},
 		"a revoked host": {
 			server.known + "\n@revoked * " + strings.SplitN(server.known, " ", 2)[1],
-			core.Repository{SSHPrivateKey: core.NewSecret(private)}, "HostKeyUnknown",
+			core.Repository{SSHPrivateKey: core.NewSecret(private)},
+			"HostKeyUnknown",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

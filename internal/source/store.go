@@ -51,6 +51,10 @@ type Options struct {
 	MaxFiles int
 	// Book says how to sign in and whom to trust. Without one nobody signs in, save by a login in the URL itself.
 	Book core.Book
+	// NoSubmodules shows the places of submodules as empty folders. Otherwise their content is fetched when somebody
+	// looks into one; Submodule is asked before, and an error keeps it away.
+	NoSubmodules bool
+	Submodule    func(of manifest.Origin) error
 	// Looked is called after the refs of a repository were listed and differ from the last time. It must not block.
 	Looked func(repoURL string)
 	// Self is the program that git asks for logins by: it must call Askpass when its name is AskpassName. The program
@@ -72,6 +76,7 @@ type Store struct {
 	allowFile bool
 	book      core.Book
 	looked    func(repoURL string)
+	modules   func(of manifest.Origin) error // nil where submodules are not shown
 	self      string
 	key       []byte // of the digests that folders are named by
 	vault     vault
@@ -133,6 +138,9 @@ func New(o Options) (*Store, error) {
 		book: o.Book, looked: o.Looked, self: o.Self, vault: vault{record: filepath.Join(dir, "private")},
 		closed: make(chan struct{}), repos: map[string]*repository{}, writing: map[string]*sync.Mutex{},
 	}
+	if !o.NoSubmodules {
+		s.modules = o.Submodule
+	}
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -180,6 +188,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Self == "" {
 		o.Self, _ = os.Executable() // where it is not known, a login that git asks for is refused
+	}
+	if o.Submodule == nil {
+		o.Submodule = func(manifest.Origin) error { return nil }
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -248,7 +259,8 @@ func (s *Store) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Dur
 const freshEnough = 10 * time.Second
 
 // Tree is the content of commit, a full SHA: an immutable fs.FS, which is fetched once per repository and commit however
-// many callers ask at the same time, and needs no network afterwards. What is returned is also an fs.ReadDirFS,
+// many callers ask at the same time, and needs no network afterwards, save for a submodule that nobody has looked into
+// before. What is returned is also an fs.ReadDirFS,
 // fs.ReadFileFS, fs.StatFS and fs.ReadLinkFS, and has
 //
 //	Digest(path string) (string, error) // names the content at path
@@ -262,11 +274,13 @@ func (s *Store) Tree(ctx context.Context, of manifest.Origin, commit string) (fs
 	if err != nil {
 		return nil, err
 	}
-	return s.newSnapshot(ctx, repo, commit), nil
+	return s.newSnapshot(ctx, of, repo, commit), nil
 }
 
 // Describe says who made the commit, when, and with which message, for people. It fetches the commit if it has to.
-func (s *Store) Describe(ctx context.Context, of manifest.Origin, commit string) (author string, date time.Time, message string, err error) {
+func (s *Store) Describe(ctx context.Context, of manifest.Origin, commit string) (
+	author string, date time.Time, message string, err error,
+) {
 	repo, err := s.repository(of)
 	if err != nil {
 		return "", time.Time{}, "", err
@@ -311,7 +325,8 @@ func (s *Store) repository(of manifest.Origin) (*repository, error) {
 	key := at.folder(entry, s.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	repo, ok := s.repos[key+" "+of.RepoURL]
+	name := fmt.Sprintf("%s %t %s", key, entry.EnableLFS, of.RepoURL)
+	repo, ok := s.repos[name]
 	if !ok {
 		if s.writing[key] == nil {
 			s.writing[key] = &sync.Mutex{}
@@ -319,7 +334,7 @@ func (s *Store) repository(of manifest.Origin) (*repository, error) {
 		repo = &repository{
 			written: of.RepoURL, at: at, key: key, dir: filepath.Join(s.dir, "repos", key), writing: s.writing[key],
 		}
-		s.repos[key+" "+of.RepoURL] = repo
+		s.repos[name] = repo
 	}
 	if s.book != nil || at.password != "" {
 		repo.entry.Store(&entry)

@@ -82,7 +82,7 @@ func (s *snapshot) read(kind reads.Kind, at place) ([]reads.Read, error) {
 	case kind == reads.File && !e.isDir(), kind == reads.Folder && !e.isDir():
 		return []reads.Read{{Path: at.path(), Kind: reads.File, Digest: e.hash}}, nil
 	case kind == reads.Listing && e.isDir():
-		digest, err := s.listing(e)
+		digest, err := s.listing(at)
 		return []reads.Read{{Path: at.path(), Kind: reads.Listing, Digest: digest}}, err
 	case kind == reads.Folder:
 		return s.readFolder(at)
@@ -123,13 +123,10 @@ func (s *snapshot) readFolder(at place) ([]reads.Read, error) {
 }
 
 // listing names the names in a folder and what each of them is; the caller holds the mutex.
-func (s *snapshot) listing(dir entry) (string, error) {
-	var entries []entry
-	if !dir.isSubmodule() {
-		var err error
-		if entries, err = s.tree(dir.hash); err != nil {
-			return "", err
-		}
+func (s *snapshot) listing(at place) (string, error) {
+	entries, err := s.inside(at)
+	if err != nil {
+		return "", err
 	}
 	sum := sha256.New()
 	for _, e := range entries {
@@ -176,7 +173,7 @@ func (s *snapshot) Same(read reads.Read) (bool, error) {
 	case read.Kind == reads.File && !e.isDir():
 		digest = e.hash
 	case read.Kind == reads.Listing && e.isDir():
-		digest, err = s.listing(e)
+		digest, err = s.listing(at)
 	case read.Kind == reads.Folder && e.isDir():
 		digest, err = s.folderDigest(at, func(trail) {})
 	case read.Kind == reads.Type:

@@ -33,6 +33,16 @@ func (p place) path() string {
 	return strings.Join(names, "/")
 }
 
+// within are the names below the root, or below where the submodule begins that the place is in.
+func (p place) within() place {
+	for i := len(p) - 1; i > 0; i-- {
+		if p[i].mount {
+			return p[i+1:]
+		}
+	}
+	return p[1:]
+}
+
 // trail is what was met on the way along a path.
 type trail struct {
 	links []place // the symbolic links that were followed
@@ -86,16 +96,17 @@ func (s *snapshot) step(at place, name string) (place, error) {
 		return nil, fs.ErrNotExist
 	}
 	if name == ".." {
-		if len(at) == 1 {
+		if len(at) == 1 || at.entry().mount {
 			return nil, fault.Terminalf("SymlinkEscapes", "a symbolic link by way of others leads outside of the repository; "+
 				"make it relative and within, or remove it")
 		}
 		return at.parent(), nil
 	}
-	if at.entry().isSubmodule() {
-		return nil, fs.ErrNotExist
+	at, err := s.enter(at)
+	if err != nil {
+		return nil, err
 	}
-	entries, err := s.tree(at.entry().hash)
+	entries, err := s.inside(at)
 	if err != nil {
 		return nil, err
 	}
@@ -109,12 +120,12 @@ func (s *snapshot) step(at place, name string) (place, error) {
 // target reads where a symbolic link points to, and refuses it if that is outside of the repository, though it may come
 // back in: "../../repo/file" would mean something else wherever the repository has another name.
 func (s *snapshot) target(at place) (string, error) {
-	found, err := s.object(at.entry().hash, maxLinkBytes, true)
+	found, err := s.blob(at.entry(), maxLinkBytes, true)
 	if err != nil {
 		return "", err
 	}
 	text := string(found.content)
-	depth, lowest := len(at)-2, 0
+	depth, lowest := len(at.within())-1, 0
 	for part := range strings.SplitSeq(text, "/") {
 		switch part {
 		case "", ".":

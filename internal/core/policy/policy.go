@@ -23,6 +23,8 @@ type Project struct {
 	NamespaceBlacklist    []Kind
 	// Orphans is nil where the project does not ask to hear of objects that no application has.
 	Orphans *Orphans
+	// Integrity says which commits must be signed; the first rule that matches decides.
+	Integrity []IntegrityRule
 	// DenyAllowsRest makes a repository or destination that no deny rule hits allowed by that very rule, as Argo CD's
 	// code does (its documentation asks for an allow rule too). It is for adopted installations.
 	DenyAllowsRest bool

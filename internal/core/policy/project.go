@@ -16,6 +16,7 @@ func Of(p *v1alpha1.AppProject) Project {
 		NamespaceWhitelist:    groupKinds(p.Spec.NamespaceResourceWhitelist),
 		NamespaceWhitelistNil: p.Spec.NamespaceResourceWhitelist == nil,
 		NamespaceBlacklist:    groupKinds(p.Spec.NamespaceResourceBlacklist),
+		Integrity:             integrityOf(p.Spec),
 	}
 	if o := p.Spec.OrphanedResources; o != nil {
 		// Asking is asking to be warned, unless it says otherwise.

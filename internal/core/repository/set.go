@@ -131,9 +131,11 @@ func Changed(old, now *Set) []string {
 			}
 		}
 	}
-	for _, host := range slices.Concat(slices.Collect(maps.Keys(old.trust.Certificates)), slices.Collect(maps.Keys(now.trust.Certificates))) {
-		if old.trust.Certificates[host] != now.trust.Certificates[host] {
-			found["https://"+strings.ToLower(host)] = true
+	for _, side := range []Trust{old.trust, now.trust} {
+		for host := range side.Certificates {
+			if old.trust.Certificates[host] != now.trust.Certificates[host] {
+				found["https://"+strings.ToLower(host)] = true
+			}
 		}
 	}
 	if old.trust.KnownHosts != now.trust.KnownHosts {
