@@ -141,8 +141,8 @@ func (v *values) load(file file) ([]byte, error) {
 		return nil, fault.Terminalf("ValueFileUnreadable", "reading %s: %w", file, err)
 	}
 	if bytes.HasPrefix(data, []byte(pointer)) {
-		return nil, fault.Terminalf("ValueFileUnreadable", "the content of %s is in Git LFS, which is not read by this build; commit it without",
-			file)
+		return nil, fault.Terminalf("ValueFileUnreadable", "the content of %s is in Git LFS, which is not read by this build; "+
+			"commit it without", file)
 	}
 	return data, nil
 }
