@@ -225,6 +225,40 @@ func TestRedirectsDoNotTakeLoginsAlong(t *testing.T) {
 	}
 }
 
+// A server that asks for nothing is not told anything either, also not with the second request.
+func TestRedirectsToAnOpenServer(t *testing.T) {
+	for name, entry := range map[string]core.Repository{
+		"asked for": {Username: "bot", Password: core.NewSecret(canary)},
+		"unasked":   {Username: "bot", Password: core.NewSecret(canary), ForceBasicAuth: true},
+		"bearer":    {BearerToken: core.NewSecret(canary)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			elsewhere, server := newGitServer(t), newGitServer(t)
+			elsewhere.repo(t, "shop.git").commit("main", map[string]string{"a": "evil"})
+			server.set(func(s *gitServer) {
+				s.instead = func(w http.ResponseWriter, r *http.Request) bool {
+					http.Redirect(w, r, elsewhere.URL+r.URL.RequestURI(), http.StatusMovedPermanently)
+					return true
+				}
+			})
+			one := entry
+			one.URL = server.URL + "/shop.git"
+			store := newStore(t, func(o *Options) { o.Book = (&book{}).write(core.Trust{}, one) })
+			_, _, err := store.Resolve(t.Context(), manifest.Origin{RepoURL: one.URL, Revision: "main"}, 0)
+			if name != "asked for" {
+				wantFault(t, err, fault.Terminal, "RepositoryMoved")
+			}
+			elsewhere.mu.Lock()
+			defer elsewhere.mu.Unlock()
+			for _, header := range elsewhere.seen {
+				if header != "" {
+					t.Errorf("the other host was sent %q", header)
+				}
+			}
+		})
+	}
+}
+
 // Some servers lead everybody to the spelling with .git, on the same host.
 func TestRedirectToTheOtherSpelling(t *testing.T) {
 	for name, entry := range map[string]core.Repository{
