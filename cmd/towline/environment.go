@@ -123,7 +123,7 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		return plan.Plan{}, "", fmt.Errorf("making a folder to fetch into: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	from, err := openSources(dir, p.book, nil)
+	from, err := openSources(dir, fetchOptions{book: p.book})
 	if err != nil {
 		return plan.Plan{}, "", err
 	}
@@ -138,6 +138,7 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		Hub:       p.client,
 		Sources:   from,
 		Renderer:  renders,
+		Verifier:  from.git,
 		Clusters:  single{live},
 		Settings:  func() engine.Settings { return engine.Settings{Ignore: p.ignore, Build: p.build} },
 		Compiler:  compiler,

@@ -27,7 +27,7 @@ func renderApp(ctx context.Context, app *v1alpha1.Application, r cli.Rendering) 
 	if err != nil {
 		return cli.Rendered{}, err
 	}
-	fetched, err := openSources(dir, book, nil)
+	fetched, err := openSources(dir, fetchOptions{book: book})
 	if err != nil {
 		return cli.Rendered{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/repository"
+	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/source"
 	"github.com/towline-cd/towline/internal/source/chart"
 )
@@ -19,13 +20,23 @@ type sources struct {
 	charts *chart.Store
 }
 
+// fetchOptions say how things are fetched.
+type fetchOptions struct {
+	settings.Fetching
+	book repository.Book
+	// looked is told of repositories that moved; nil where nobody wants to know.
+	looked func(repoURL string)
+}
+
 // openSources opens what fetches, in a folder that it has for itself.
-func openSources(dir string, book repository.Book, looked func(repoURL string)) (*sources, error) {
-	git, err := source.New(source.Options{Dir: filepath.Join(dir, "git"), Book: book, Looked: looked})
+func openSources(dir string, o fetchOptions) (*sources, error) {
+	git, err := source.New(source.Options{
+		Dir: filepath.Join(dir, "git"), Book: o.book, Looked: o.looked, NoSubmodules: o.NoSubmodules, Timeout: o.GitTimeout,
+	})
 	if err != nil {
 		return nil, err
 	}
-	charts, err := chart.New(chart.Options{Dir: filepath.Join(dir, "charts"), Book: book})
+	charts, err := chart.New(chart.Options{Dir: filepath.Join(dir, "charts"), Book: o.book})
 	if err != nil {
 		return nil, errors.Join(err, git.Close())
 	}

@@ -65,7 +65,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	if err != nil {
 		return nil, err
 	}
-	if err := p.openData(ctx, config, o.data); err != nil {
+	if err := p.openData(ctx, config, openOptions{dir: o.data, fetching: first.Fetching}); err != nil {
 		return nil, err
 	}
 	if p.renders, err = newRenderHost(); err != nil {
@@ -77,6 +77,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Sources:   p.sources,
 		Shelf:     p.shelf,
 		Changer:   p.sources.git,
+		Verifier:  p.sources.git,
 		Renderer:  p.renders,
 		Clusters:  single{p.cluster},
 		Settings:  p.engineSettings,
@@ -123,8 +124,15 @@ func (p *parts) openHub(config *rest.Config) error {
 	return nil
 }
 
+// openOptions say where things are kept, and how they are fetched.
+type openOptions struct {
+	dir      string
+	fetching settings.Fetching
+}
+
 // openData opens what is kept on disk, all of which may be lost at any time.
-func (p *parts) openData(ctx context.Context, config *rest.Config, dir string) error {
+func (p *parts) openData(ctx context.Context, config *rest.Config, o openOptions) error {
+	dir := o.dir
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
@@ -134,7 +142,7 @@ func (p *parts) openData(ctx context.Context, config *rest.Config, dir string) e
 	}
 	var err error
 	looked := func(repoURL string) { p.controller.Hint(repoURL) }
-	if p.sources, err = openSources(dir, bookOf(p.settings.Repositories), looked); err != nil {
+	if p.sources, err = openSources(dir, fetchOptions{book: bookOf(p.settings.Repositories), looked: looked, Fetching: o.fetching}); err != nil {
 		return err
 	}
 	if p.shelf, err = shelf.Open(filepath.Join(dir, "renders"), shelfSize); err != nil {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -334,7 +335,7 @@ func (p *tampered) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	watching := query.Get("watch") == "true"
 	p.mu.Lock()
-	if discovery := r.URL.Path == "/api" || r.URL.Path == "/apis"; query.Get("sendInitialEvents") == "true" || !watching && !discovery {
+	if discovery := slices.Contains([]string{"/api", "/apis", "/version"}, r.URL.Path); query.Get("sendInitialEvents") == "true" || !watching && !discovery {
 		p.lists[r.URL.Path]++
 	}
 	old := watching && p.outdated && r.URL.Path == "/api/v1/configmaps" && query.Get("sendInitialEvents") == ""

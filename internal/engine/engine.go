@@ -21,6 +21,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/transition"
 )
 
@@ -42,6 +43,12 @@ type Sources interface {
 	Tree(ctx context.Context, of manifest.Origin, revision string) (fs.FS, error)
 	// File is the content of one file by its URL, under the name "content".
 	File(ctx context.Context, url, project string) (fs.FS, error)
+}
+
+// Verifier checks commits for who signed them. why says what is wrong with one;
+// it is empty when nothing is.
+type Verifier interface {
+	Verify(ctx context.Context, of manifest.Origin, commit string, demand policy.Demand) (why string, err error)
 }
 
 // Shelf keeps renders across restarts. Losing them costs renders.
@@ -191,6 +198,9 @@ type Options struct {
 	Pairs     Pairs
 	// Shelf is nil where nothing is kept.
 	Shelf Shelf
+	// Verifier checks what projects demand of commits; without one nothing that
+	// must be signed is.
+	Verifier Verifier
 	// Changer compares commits; without one a push wakes all who follow.
 	Changer Changer
 	// Projects are let go when nobody belongs to them; nil means never.

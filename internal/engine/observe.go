@@ -81,6 +81,7 @@ func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look)
 		func() error { return e.destination(o) },
 		func() error { return e.project(ctx, o, &project) },
 		func() error { return e.resolve(ctx, o, l) },
+		func() error { return e.verify(ctx, o, project) },
 		func() error { return e.compare(ctx, o, project, l) },
 		func() error { return e.orphans(ctx, o, project) },
 	}

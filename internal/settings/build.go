@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -17,6 +18,8 @@ import (
 type Fetching struct {
 	// NoSubmodules leaves their folders empty.
 	NoSubmodules bool
+	// GitTimeout bounds one run of git; zero is what git's store takes.
+	GitTimeout time.Duration
 }
 
 // building is what the settings say about rendering and fetching.
@@ -58,6 +61,13 @@ func parseBuild(data, params map[string]string) building {
 		NoJsonnet:        off(data, v1alpha1.KeyJsonnetEnable),
 	}
 	b.fetching.NoSubmodules = off(params, v1alpha1.KeyParamGitSubmodule)
+	if text := params[v1alpha1.KeyParamGitRequestTimeout]; text != "" {
+		d, err := duration(text)
+		if err != nil {
+			b.problems = append(b.problems, fmt.Sprintf("%s: %v", v1alpha1.KeyParamGitRequestTimeout, err))
+		}
+		b.fetching.GitTimeout = d
+	}
 	if text, set := data[v1alpha1.KeyHelmValuesFileSchemes]; set {
 		b.build.ValuesSchemes = []string{}
 		for s := range strings.SplitSeq(text, ",") {

@@ -201,15 +201,18 @@ func Read(ctx context.Context, config *rest.Config, namespace string) (*Settings
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the settings: %w", err)
 	}
-	cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, v1alpha1.ConfigMapSettings, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		s := Default()
-		return &s, nil
+	var data [2]map[string]string
+	for i, name := range []string{v1alpha1.ConfigMapSettings, v1alpha1.ConfigMapCmdParams} {
+		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading config map %q: %w", name, err)
+		}
+		data[i] = cm.Data
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading config map %q: %w", v1alpha1.ConfigMapSettings, err)
-	}
-	s := Parse(cm.Data)
+	s := parse(data[0], data[1])
 	return &s, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/source/signature"
 )
 
@@ -42,7 +43,7 @@ func (s *Store) Signature(ctx context.Context, of manifest.Origin, commit string
 }
 
 // Verify checks what a project demands of a commit. why says what is missing, for people; it is empty when all is well.
-func (s *Store) Verify(ctx context.Context, of manifest.Origin, commit string, demand Demand) (why string, err error) {
+func (s *Store) Verify(ctx context.Context, of manifest.Origin, commit string, demand policy.Demand) (why string, err error) {
 	if demand.Mode == v1alpha1.SourceIntegrityGPGModeNone {
 		return "", nil
 	}
@@ -61,12 +62,6 @@ func (s *Store) Verify(ctx context.Context, of manifest.Origin, commit string, d
 		return "", err
 	}
 	return s.verifyHistory(ctx, repo, strings.ToLower(commit), demand.Keys)
-}
-
-// Demand is what must be signed, and by which keys.
-type Demand struct {
-	Mode v1alpha1.SourceIntegrityGPGMode
-	Keys []string
 }
 
 func refusal(found signature.Signature) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/policy"
 	core "github.com/towline-cd/towline/internal/core/repository"
 )
 
@@ -109,7 +110,7 @@ func TestVerify(t *testing.T) {
 				t.Fatalf("Resolve(%q) = %s, %v; want %s", test.revision, got, err, test.commit)
 			}
 		}
-		why, err := store.Verify(t.Context(), of, test.commit, Demand{Mode: test.mode, Keys: test.keys})
+		why, err := store.Verify(t.Context(), of, test.commit, policy.Demand{Mode: test.mode, Keys: test.keys})
 		if err != nil || (why == "") != (test.why == "") || !strings.Contains(why, test.why) {
 			t.Errorf("Verify(%q %s, %s, %v) = %q, %v; want %q", test.revision, test.commit[:10], test.mode, test.keys, why, err, test.why)
 		}

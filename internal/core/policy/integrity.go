@@ -16,9 +16,15 @@ type IntegrityRule struct {
 	Keys  []string
 }
 
+// Demand is what must be true of a commit.
+type Demand struct {
+	Mode v1alpha1.SourceIntegrityGPGMode
+	Keys []string
+}
+
 // Integrity says which commits of a repository must be signed, and by which keys: the first rule that matches decides,
 // and what none matches need not be signed. A mode that nobody knows is the strictest, with no key that would do.
-func Integrity(p Project, repoURL string) (mode v1alpha1.SourceIntegrityGPGMode, keys []string) {
+func Integrity(p Project, repoURL string) Demand {
 	address := normalizeRepo(repoURL)
 	for _, rule := range p.Integrity {
 		if !rule.covers(address) {
@@ -26,13 +32,13 @@ func Integrity(p Project, repoURL string) (mode v1alpha1.SourceIntegrityGPGMode,
 		}
 		switch rule.Mode {
 		case v1alpha1.SourceIntegrityGPGModeNone:
-			return rule.Mode, nil
+			return Demand{Mode: rule.Mode}
 		case v1alpha1.SourceIntegrityGPGModeHead, v1alpha1.SourceIntegrityGPGModeStrict:
-			return rule.Mode, rule.Keys
+			return Demand{Mode: rule.Mode, Keys: rule.Keys}
 		}
-		return v1alpha1.SourceIntegrityGPGModeStrict, nil
+		return Demand{Mode: v1alpha1.SourceIntegrityGPGModeStrict}
 	}
-	return v1alpha1.SourceIntegrityGPGModeNone, nil
+	return Demand{Mode: v1alpha1.SourceIntegrityGPGModeNone}
 }
 
 // covers compares the address with each pattern. A pattern that cannot be read covers everything, or takes nothing out.

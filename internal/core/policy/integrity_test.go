@@ -47,7 +47,8 @@ func TestIntegrity(t *testing.T) {
 		{v1alpha1.AppProjectSpec{}, "https://example.com", "none", nil},
 		{v1alpha1.AppProjectSpec{SignatureKeys: old.SignatureKeys, SourceIntegrity: &v1alpha1.SourceIntegrity{}}, "https://example.com", "none", nil},
 	} {
-		mode, keys := policy.Integrity(policy.Of(&v1alpha1.AppProject{Spec: test.spec}), test.url)
+		demand := policy.Integrity(policy.Of(&v1alpha1.AppProject{Spec: test.spec}), test.url)
+		mode, keys := demand.Mode, demand.Keys
 		if string(mode) != test.mode || !cmp.Equal(keys, test.keys) {
 			t.Errorf("Integrity(%q) = %s %v, want %s %v", test.url, mode, keys, test.mode, test.keys)
 		}
