@@ -113,7 +113,8 @@ func (m *monorepo) files(i int, into map[string]string) {
 	case i == m.chart():
 		into[dir+"Chart.yaml"] = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
 		into[dir+"values.yaml"] = "level: chart\n"
-		into[dir+"templates/web.yaml"] = strings.ReplaceAll(configMapText("{{ .Release.Name }}-web", "LEVEL"), `"LEVEL"`, "{{ .Values.level | quote }}")
+		template := configMapText("{{ .Release.Name }}-web", "LEVEL")
+		into[dir+"templates/web.yaml"] = strings.ReplaceAll(template, `"LEVEL"`, "{{ .Values.level | quote }}")
 	case i < m.shared():
 		into[dir+"kustomization.yaml"] = fmt.Sprintf("resources: [../base]\nnamePrefix: %s-\n", appName(i))
 	default:
@@ -230,7 +231,8 @@ func (m *monorepo) pushes(ctx context.Context) (sample, error) {
 		}
 	}
 	r, n := m.report, float64(m.scale.times)
-	r.row(m.apps, times.spread(), times.quantile(0.9), float64(sum.renders)/n, float64(sum.fetches)/n, float64(writes)/n, float64(requests)/n)
+	r.row(m.apps, times.spread(), times.quantile(0.9),
+		float64(sum.renders)/n, float64(sum.fetches)/n, float64(writes)/n, float64(requests)/n)
 	r.assert(sum.renders == int64(m.scale.times), "%d pushes that touch one application each made %d renders", m.scale.times, sum.renders)
 	r.assert(sum.fetches == int64(m.scale.times), "%d pushes made %d fetches", m.scale.times, sum.fetches)
 	return times, nil

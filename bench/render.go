@@ -160,7 +160,8 @@ const renderedLibrary = `{
 func jsonnetFiles(n int) map[string]string {
 	files := map[string]string{"shop.libsonnet": renderedLibrary}
 	for i := range n {
-		files[fmt.Sprintf("web-%03d.jsonnet", i)] = fmt.Sprintf("local shop = import 'shop.libsonnet';\n[shop.service('web-%[1]d'), shop.deployment('web-%[1]d')]\n", i)
+		files[fmt.Sprintf("web-%03d.jsonnet", i)] = fmt.Sprintf("local shop = import 'shop.libsonnet';\n"+
+			"[shop.service('web-%[1]d'), shop.deployment('web-%[1]d')]\n", i)
 	}
 	return files
 }

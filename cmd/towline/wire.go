@@ -142,7 +142,8 @@ func (p *parts) openData(ctx context.Context, config *rest.Config, o openOptions
 	}
 	var err error
 	looked := func(repoURL string) { p.controller.Hint(repoURL) }
-	if p.sources, err = openSources(dir, fetchOptions{book: bookOf(p.settings.Repositories), looked: looked, Fetching: o.fetching}); err != nil {
+	fetch := fetchOptions{book: bookOf(p.settings.Repositories), looked: looked, Fetching: o.fetching}
+	if p.sources, err = openSources(dir, fetch); err != nil {
 		return err
 	}
 	if p.shelf, err = shelf.Open(filepath.Join(dir, "renders"), shelfSize); err != nil {

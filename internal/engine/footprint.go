@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -54,14 +55,14 @@ func (f *footprints) set(app string, prints map[place]footprint) {
 		}
 	}
 	delete(f.apps, app)
-	for p, print := range prints {
+	for p, mark := range prints {
 		g, ok := f.places[p]
 		if !ok {
 			g = &ground{at: map[string]string{}}
 			f.places[p] = g
 		}
-		g.index.Set(app, reads.Of(print.reads))
-		g.at[app] = print.commit
+		g.index.Set(app, reads.Of(mark.reads))
+		g.at[app] = mark.commit
 		f.apps[app] = append(f.apps[app], p)
 	}
 }
@@ -146,28 +147,24 @@ func (e *Engine) stand(o *observation, revisions []string) {
 			continue
 		}
 		p := place{repo: s.RepoURL, revision: s.TargetRevision}
-		print, known := o.print(i)
+		mark, known := o.footprint(i)
 		if before, twice := prints[p]; twice {
-			print.reads = append(before.reads, print.reads...)
+			mark.reads = append(before.reads, mark.reads...)
 			known = known && before.commit != ""
 		}
-		print.commit = ""
+		mark.commit = ""
 		if known {
-			print.commit = revisions[i]
+			mark.commit = revisions[i]
 		}
-		prints[p] = print
+		prints[p] = mark
 	}
-	for p, print := range prints {
-		if print.commit == "" {
-			delete(prints, p)
-		}
-	}
+	maps.DeleteFunc(prints, func(_ place, mark footprint) bool { return mark.commit == "" })
 	e.footprints.set(o.app.Name, prints)
 }
 
-// print is what was read of the content of a source, by itself and by those who
+// footprint is what was read of the content of a source, by itself and by those who
 // refer to it.
-func (o *observation) print(i int) (footprint, bool) {
+func (o *observation) footprint(i int) (footprint, bool) {
 	var out footprint
 	s := o.content.Sources[i]
 	for j, r := range o.rendered {

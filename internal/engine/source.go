@@ -254,22 +254,30 @@ func (e *Engine) make(
 			}
 			return r, nil
 		}
-		if len(r.Needs)+len(result.Needs) > mostNeeds {
-			return nil, fault.Terminalf("TooManyNeeds", "it asks for more than %d other sources to be fetched", mostNeeds)
-		}
-		for _, need := range result.Needs {
-			if _, met := trees[need.ID()]; met {
-				return nil, fault.Terminalf("NeedUnmet", "%s was fetched and is still asked for by %s", need.URL, need.Why)
-			}
-			met, tree, err := content.fetch(ctx, need)
-			if err != nil {
-				return nil, fmt.Errorf("fetching %s for %s: %w", need.URL, need.Why, err)
-			}
-			r.Needs = append(r.Needs, met)
-			trees[need.ID()] = tree
+		if err := r.meet(ctx, content, trees, result.Needs); err != nil {
+			return nil, err
 		}
 	}
 	return nil, fault.Terminalf("TooManyNeeds", "what it needs fetched needs more fetched in turn, more than %d times", mostRounds)
+}
+
+// meet has fetched what a render needs.
+func (r *rendered) meet(ctx context.Context, content *contents, trees manifest.Trees, needs []manifest.Need) error {
+	if len(r.Needs)+len(needs) > mostNeeds {
+		return fault.Terminalf("TooManyNeeds", "it asks for more than %d other sources to be fetched", mostNeeds)
+	}
+	for _, need := range needs {
+		if _, met := trees[need.ID()]; met {
+			return fault.Terminalf("NeedUnmet", "%s was fetched and is still asked for by %s", need.URL, need.Why)
+		}
+		met, tree, err := content.fetch(ctx, need)
+		if err != nil {
+			return fmt.Errorf("fetching %s for %s: %w", need.URL, need.Why, err)
+		}
+		r.Needs = append(r.Needs, met)
+		trees[need.ID()] = tree
+	}
+	return nil
 }
 
 // contents opens what a render reads, each once, and closes it in the end.

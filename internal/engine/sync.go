@@ -189,7 +189,7 @@ func unsupported(app *v1alpha1.Application, op *v1alpha1.Operation) string {
 	case len(s.Manifests) > 0 && app.Spec.SyncPolicy.AutomatedEnabled() && !s.DryRun:
 		return "Cannot sync local manifests while automated sync is on: it would undo them at once; turn it off, or use a dry run"
 	case s.Revision != "" && app.Spec.Sources != nil && len(s.Sources) == 0 && s.Source == nil:
-		return fmt.Sprintf("the application has %d sources, so that revision %q is not clear; name one for each in operation.sync.revisions",
+		return fmt.Sprintf("the application has %d sources, so revision %q is not clear; name one for each in operation.sync.revisions",
 			len(app.Spec.Sources), s.Revision)
 	default:
 		return ""

@@ -54,6 +54,8 @@ func (d *desk) foresee(req manifest.Request) []foreseen {
 		for _, q := range charts(d.trees, root) {
 			out = d.told(out, q)
 		}
+	case v1alpha1.SourceTypeKustomize, v1alpha1.SourceTypePlugin:
+		// What an overlay reads is in its files.
 	}
 	return out
 }
