@@ -54,8 +54,10 @@ func (d *desk) foresee(req manifest.Request) []foreseen {
 		for _, q := range charts(d.trees, root) {
 			out = d.told(out, q)
 		}
+		return out
+	default:
+		return out // it reads what its files name
 	}
-	return out
 }
 
 // told answers questions and adds them.
