@@ -254,7 +254,8 @@ func (m *monorepo) others(ctx context.Context) error {
 		{"the base", "base/web.yaml", configMapText("web", "base 1"), "base 1", overlays},
 		{
 			"a new file in a folder", appName(plain) + "/more.yaml",
-			configMapText(m.name(plain)+"-more", "more"), "more", []string{m.object(plain) + "-more"},
+			configMapText(m.name(plain)+"-more", "more"), "more",
+			[]string{m.object(plain) + "-more"},
 		},
 		{"a values file that was not there", appName(m.chart()) + "/extra.yaml", "level: extra\n", "extra", []string{m.object(m.chart())}},
 		{"nothing that anybody reads", "README.md", "hello\n", "", nil},

@@ -8,13 +8,22 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing/fstest"
 	"time"
 
 	"github.com/google/go-jsonnet"
+	"helm.sh/helm/v4/pkg/chart/common"
+	commonutil "helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/render"
@@ -48,6 +57,8 @@ func renderCases() []renderCase {
 		{name: "directory, 40 files", files: manifestFiles(40), bare: bareDirectory},
 		{name: "directory, 1 file", files: manifestFiles(1), bare: bareDirectory, small: true},
 		{name: "jsonnet, 20 files", files: jsonnetFiles(20), bare: bareJsonnet},
+		{name: "helm, 20 templates", files: chartFiles(20), req: forShop(), bare: bareHelm},
+		{name: "kustomize, 20 resources", files: overlayFiles(20), req: forShop(), bare: bareKustomize},
 	}
 }
 
@@ -188,6 +199,87 @@ func bareJsonnet(files map[string]string) (objects int, err error) {
 		objects += len(all)
 	}
 	return objects, nil
+}
+
+func forShop() manifest.Request {
+	return manifest.Request{App: manifest.App{Name: "shop", Namespace: "shop"}, Kube: manifest.Kube{Version: "1.36.3"}}
+}
+
+func chartFiles(n int) map[string]string {
+	files := map[string]string{
+		"Chart.yaml":             "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
+		"values.yaml":            "replicas: 3\nimage: {repository: registry.example.com/shop/web, tag: 1.2.3}\n",
+		"templates/_helpers.tpl": "{{- define \"labels\" }}{app.kubernetes.io/name: {{ .Release.Name | quote }}}{{ end }}\n",
+	}
+	for i := range n {
+		text := strings.NewReplacer(
+			"replicas: 3", "replicas: {{ .Values.replicas }}",
+			"registry.example.com/shop/web:1.2", "{{ .Values.image.repository }}:{{ .Values.image.tag }}",
+			"serviceAccountName: web", "serviceAccountName: {{ .Release.Name }}\n      nodeSelector: {{ include \"labels\" . }}",
+		).Replace(fmt.Sprintf(renderedManifest, i))
+		files[fmt.Sprintf("templates/web-%03d.yaml", i)] = text
+	}
+	return files
+}
+
+func bareHelm(files map[string]string) (objects int, err error) {
+	var all []*archive.BufferedFile
+	for name, text := range files {
+		all = append(all, &archive.BufferedFile{Name: name, Data: []byte(text)})
+	}
+	loaded, err := loader.LoadFiles(all)
+	if err != nil {
+		return 0, err
+	}
+	options := common.ReleaseOptions{Name: "shop", Namespace: "shop", Revision: 1, IsInstall: true}
+	values, err := commonutil.ToRenderValues(loaded, map[string]any{}, options, common.DefaultCapabilities)
+	if err != nil {
+		return 0, err
+	}
+	rendered, err := engine.Render(loaded, values)
+	if err != nil {
+		return 0, err
+	}
+	_, sorted, err := releaseutil.SortManifests(rendered, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return 0, err
+	}
+	texts := map[string]string{}
+	for i, m := range sorted {
+		texts[strconv.Itoa(i)] = m.Content
+	}
+	return bareDirectory(texts)
+}
+
+func overlayFiles(n int) map[string]string {
+	files := map[string]string{}
+	var resources strings.Builder
+	for i := range n {
+		name := fmt.Sprintf("web-%03d.yaml", i)
+		files[name] = fmt.Sprintf(renderedManifest, i)
+		fmt.Fprintf(&resources, "- %s\n", name)
+	}
+	files["kustomization.yaml"] = "namespace: shop\nnamePrefix: shop-\nimages:\n- {name: registry.example.com/shop/web, newTag: v2}\n" +
+		"labels:\n- pairs: {team: retail}\nresources:\n" + resources.String()
+	return files
+}
+
+func bareKustomize(files map[string]string) (objects int, err error) {
+	disk := filesys.MakeFsInMemory()
+	for name, text := range files {
+		if err := disk.WriteFile(name, []byte(text)); err != nil {
+			return 0, err
+		}
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, ".")
+	if err != nil {
+		return 0, err
+	}
+	text, err := built.AsYaml()
+	if err != nil {
+		return 0, err
+	}
+	return bareDirectory(map[string]string{"all": string(text)})
 }
 
 // runRender measures a render in a worker, with nothing kept from before, against the library called here.

@@ -54,10 +54,10 @@ func (d *desk) foresee(req manifest.Request) []foreseen {
 		for _, q := range charts(d.trees, root) {
 			out = d.told(out, q)
 		}
-	case v1alpha1.SourceTypeKustomize, v1alpha1.SourceTypePlugin:
-		// What an overlay reads is in its files.
+		return out
+	default:
+		return out // it reads what its files name
 	}
-	return out
 }
 
 // told answers questions and adds them.

@@ -126,6 +126,35 @@ func jsonnetAttacks() []attack {
 	}
 }
 
+func chart(template string, more ...string) fstest.MapFS {
+	files := fstest.MapFS{"Chart.yaml": text("apiVersion: v2\nname: a\nversion: 1.0.0\n"), "templates/a.yaml": text(plain + "data: {a: " + template + "}\n")}
+	for i := 0; i+1 < len(more); i += 2 {
+		files[more[i]] = text(more[i+1])
+	}
+	return files
+}
+
+func values(file string) v1alpha1.ApplicationSource {
+	return v1alpha1.ApplicationSource{Helm: &v1alpha1.ApplicationSourceHelm{ReleaseName: "a", ValueFiles: []string{file}}}
+}
+
+func helmAttacks() []attack {
+	of := v1alpha1.ApplicationSource{Helm: &v1alpha1.ApplicationSourceHelm{ReleaseName: "a"}}
+	bound := Limits{Memory: 192 << 20, CPU: 5 * time.Second}
+	out := []attack{
+		{name: "M19 helm: a text of a gigabyte", files: chart(`{{ repeat 1073741824 "x" }}`), source: of, limits: bound},
+		{name: "M19 helm: a range without end", files: chart(`{{ range until 2000000000 }}{{ range until 2000000000 }}x{{ end }}{{ end }}`), source: of, limits: bound},
+		{name: "M19 helm: recursive include", files: chart(`{{ include "r" . }}`, "templates/_r.tpl", `{{ define "r" }}{{ include "r" . }}{{ end }}`), source: of, limits: bound},
+		{name: "M19 helm: recursive tpl", files: chart(`{{ tpl .Values.t . }}`, "values.yaml", "t: '{{ tpl .Values.t . }}'\n"), source: of, limits: bound},
+		{name: "M20 helm: files outside", files: chart(`{{ .Files.Get "../../etc/passwd" | quote }}`), source: of, objects: 1},
+		{name: "M20 helm: environment", files: chart(`{{ env "PATH" }}`), source: of},
+	}
+	for _, file := range []string{"/../../etc/passwd", "../../../etc/passwd", "file:///etc/passwd", `\\\\host\\share`, "$values/../../x", "%2e%2e/%2e%2e/etc/passwd", "../../etc/*"} {
+		out = append(out, attack{name: "M05 helm: value file " + file, files: chart("b"), source: values(file)})
+	}
+	return out
+}
+
 func secretAttacks() []attack {
 	secret := "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\n"
 	return []attack{
@@ -147,7 +176,7 @@ func secretAttacks() []attack {
 // holds, and the next render must go well.
 func TestMalicious(t *testing.T) {
 	var all []attack
-	for _, some := range [][]attack{fileAttacks(), parserAttacks(), jsonnetAttacks(), secretAttacks()} {
+	for _, some := range [][]attack{fileAttacks(), parserAttacks(), jsonnetAttacks(), helmAttacks(), secretAttacks()} {
 		all = append(all, some...)
 	}
 	shared := testHost(t, HostOptions{Workers: 1})

@@ -10,8 +10,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,24 +67,46 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// warm renders something, so that what is made once is made while files can still be opened.
+// warm renders something with each tool, so that what is made once is made while files can still be opened.
 func warm(ctx context.Context) {
 	// The runtime's own descriptor for timers.
 	time.AfterFunc(time.Hour, func() {}).Stop()
-	tree := sample{
-		"a.yaml":    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &d {a: b}\nc: *d\n",
-		"b.jsonnet": `{apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: std.format('%s', ['b'])}}`,
+	for _, req := range warmUps() {
+		_, _ = Local(ctx, manifest.Trees{"": samples}, req)
 	}
-	_, _ = Local(ctx, manifest.Trees{"": tree}, manifest.Request{})
 }
 
-// sample is a folder of files, by name.
+const sampleObject = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &d {a: b}\nc: *d\n"
+
+// samples are something for each tool.
+var samples = sample{
+	"plain/a.yaml":               sampleObject,
+	"plain/b.jsonnet":            `{apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: std.format('%s', ['b'])}}`,
+	"chart/Chart.yaml":           "apiVersion: v2\nname: a\nversion: 1.0.0\n",
+	"chart/templates/a.yaml":     sampleObject + "n: {{ .Release.Name | quote }}\n",
+	"overlay/kustomization.yaml": "namePrefix: a-\nresources: [a.yaml]\n",
+	"overlay/a.yaml":             sampleObject,
+}
+
+// warmUps are what is asked of the samples, by folder.
+func warmUps() map[string]manifest.Request {
+	out := map[string]manifest.Request{}
+	for _, folder := range []string{"plain", "chart", "overlay"} {
+		out[folder] = manifest.Request{
+			Source: v1alpha1.ApplicationSource{Path: folder},
+			App:    manifest.App{Name: "a", Namespace: "a"},
+			Kube:   manifest.Kube{Version: "1.36.0"},
+		}
+	}
+	return out
+}
+
+// sample are files by their paths.
 type sample map[string]string
 
-// Open opens the folder alone: its files are read in other ways.
+// Open is not needed: the files are read in other ways.
 func (s sample) Open(name string) (fs.File, error) {
-	info, err := s.Stat(name)
-	return &openFolder{info: info}, err
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 }
 
 // ReadFile returns the content of a file.
@@ -93,23 +117,34 @@ func (s sample) ReadFile(name string) ([]byte, error) {
 	return nil, fs.ErrNotExist
 }
 
-// Stat knows the folder and its files.
+// Stat knows files and their folders.
 func (s sample) Stat(name string) (fs.FileInfo, error) {
-	text, ok := s[name]
-	switch {
-	case name == ".":
-		return fileInfo{name: name, mode: fs.ModeDir}, nil
-	case ok:
-		return fileInfo{name: name, size: int64(len(text))}, nil
+	if text, ok := s[name]; ok {
+		return fileInfo{name: path.Base(name), size: int64(len(text))}, nil
+	}
+	if entries, err := s.ReadDir(name); len(entries) > 0 {
+		return fileInfo{name: path.Base(name), mode: fs.ModeDir}, err
 	}
 	return nil, fs.ErrNotExist
 }
 
-// ReadDir lists the files.
-func (s sample) ReadDir(string) ([]fs.DirEntry, error) {
+// ReadDir lists a folder.
+func (s sample) ReadDir(dir string) ([]fs.DirEntry, error) {
+	found := map[string]fs.FileMode{}
+	for name := range s {
+		rest, ok := strings.CutPrefix(name, dir+"/")
+		if !ok {
+			continue
+		}
+		if base, _, deeper := strings.Cut(rest, "/"); deeper {
+			found[base] = fs.ModeDir
+		} else {
+			found[base] = 0
+		}
+	}
 	var entries []fs.DirEntry
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		entries = append(entries, treeEntry{fileInfo: fileInfo{name: name}})
+	for _, base := range slices.Sorted(maps.Keys(found)) {
+		entries = append(entries, treeEntry{fileInfo: fileInfo{name: base, mode: found[base]}})
 	}
 	return entries, nil
 }

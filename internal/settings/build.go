@@ -69,7 +69,7 @@ func parseBuild(data, params map[string]string) building {
 		b.fetching.GitTimeout = d
 	}
 	if text, set := data[v1alpha1.KeyHelmValuesFileSchemes]; set {
-		b.build.ValuesSchemes = schemes(text)
+		b.build.ValuesSchemes = append([]string{}, words(strings.ToLower(text))...)
 	}
 	if text := params[v1alpha1.KeyParamMaxManifestSize]; text != "" {
 		q, err := resource.ParseQuantity(text)
@@ -86,15 +86,4 @@ func parseBuild(data, params map[string]string) building {
 		}
 	}
 	return b
-}
-
-// schemes are the parts of a list with commas, in small letters.
-func schemes(text string) []string {
-	out := []string{}
-	for s := range strings.SplitSeq(text, ",") {
-		if s = strings.ToLower(strings.TrimSpace(s)); s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
 }
