@@ -9,6 +9,7 @@ import (
 
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/reads"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 // place is a revision of a repository as applications name it: a branch that
@@ -185,21 +186,33 @@ func (o *observation) footprint(i int) (footprint, bool) {
 }
 
 // hold keeps the revision that the status speaks of, where the one at hand is
-// the same to the application: that is not worth a write, and not a new thing
-// to sync.
+// the same to the application: that is not worth a write.
 func (e *Engine) hold(o *observation, l look) {
 	last := compared(o)
-	if l.asked || l.op != nil || l.removing || !last.Known() || !last.SameSources(o.content) || last.Same(o.content) {
+	if l.asked || l.op != nil || l.removing || last.Same(o.content) || !e.equal(o, last) {
 		return
+	}
+	o.content.Revisions = last.Revisions
+}
+
+// equal says whether the content at hand is the same to the application as
+// another one of the same sources: the same revisions, or such as are known to
+// render the same. Then it is not a new thing to sync.
+func (e *Engine) equal(o *observation, other status.Content) bool {
+	if other.Same(o.content) {
+		return true
+	}
+	if !other.Known() || !other.SameSources(o.content) || len(o.rendered) != len(o.content.Sources) {
+		return false
 	}
 	for i, r := range o.rendered {
 		if r == nil {
 			continue
 		}
 		ask, err := question(e.request(o, i))
-		if err != nil || !e.renders.knows(r, ask+o.revisionsFor(i, last.Revisions)) {
-			return
+		if err != nil || !e.renders.knows(r, ask+o.revisionsFor(i, other.Revisions)) {
+			return false
 		}
 	}
-	o.content.Revisions = last.Revisions
+	return true
 }

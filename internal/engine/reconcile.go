@@ -109,7 +109,7 @@ func (e *Engine) autoSync(o *observation) plan.Decision {
 	return plan.AutoSync(plan.AutoInput{
 		Plan:    *o.plan,
 		Policy:  plan.AutomationOf(o.app),
-		Last:    lastAttempt(o),
+		Last:    e.lastAttempt(o),
 		Backoff: e.Settings().Backoff,
 		Now:     e.Now(),
 
@@ -128,7 +128,7 @@ func (e *Engine) window(o *observation, op policy.WindowOp) policy.WindowVerdict
 	}, e.Now(), op)
 }
 
-func lastAttempt(o *observation) *plan.Attempt {
+func (e *Engine) lastAttempt(o *observation) *plan.Attempt {
 	s := o.app.Status.OperationState
 	// A dry run was no attempt.
 	if s == nil || s.SyncResult == nil || s.FinishedAt == nil || s.Operation.Sync == nil || s.Operation.Sync.DryRun {
@@ -142,7 +142,7 @@ func lastAttempt(o *observation) *plan.Attempt {
 	}
 	return &plan.Attempt{
 		Unserved:  unserved,
-		Same:      status.Synced(s.SyncResult).Same(o.content),
+		Same:      e.equal(o, status.Synced(s.SyncResult)),
 		Succeeded: s.Phase == v1alpha1.OperationSucceeded,
 		Finished:  s.FinishedAt.Time,
 		Heals:     int(s.Operation.Sync.AutoHealAttemptsCount),
