@@ -127,6 +127,26 @@ func TestTheRevisionItselfCounts(t *testing.T) {
 	}
 }
 
+// TestTheAPIsOfTheClusterCount: where they may be a part of the answer, and
+// nowhere else.
+func TestTheAPIsOfTheClusterCount(t *testing.T) {
+	for _, uses := range []bool{false, true} {
+		w := newWorld(shop())
+		w.shelf, w.usesAPIs, w.kube = pile{}, uses, &manifest.Kube{Version: "1.36", Digest: "before"}
+		w.commits["c1"], w.head = earlier, "c1"
+		e := w.idle(t, w.engine(), -1)
+		w.count()
+		w.kube = &manifest.Kube{Version: "1.36", Digest: "after"}
+		for _, process := range []*Engine{e, w.engine()} {
+			process.quiet = newQuiet()
+			w.idle(t, process, -1)
+		}
+		if want := map[bool]int{true: 1}[uses]; w.renders != want {
+			t.Errorf("uses the APIs %v: %d renders, want %d", uses, w.renders, want)
+		}
+	}
+}
+
 // TestARestartRendersNothing: what was rendered is on the shelf.
 func TestARestartRendersNothing(t *testing.T) {
 	w, _ := atRest(t)

@@ -87,7 +87,7 @@ func (e *Engine) renderSource(ctx context.Context, content *contents, i int, l l
 	}
 	name := ask + content.o.revisionsFor(i, content.o.content.Revisions)
 	if !l.hard {
-		if r, ok := e.renders.named(name); ok && e.stands(ctx, content.o, r) {
+		if r, ok := e.renders.named(name); ok && r.serves(req) && e.stands(ctx, content.o, r) {
 			return r, nil
 		}
 	}
@@ -97,7 +97,7 @@ func (e *Engine) renderSource(ctx context.Context, content *contents, i int, l l
 	}
 	if !l.hard {
 		for _, r := range e.answers(ask) {
-			if e.stands(ctx, content.o, r) && r.fits(req, trees) {
+			if r.serves(req) && e.stands(ctx, content.o, r) && r.fits(trees) {
 				e.name(r, name)
 				return r, nil
 			}
@@ -180,9 +180,14 @@ func (o *observation) revisionsFor(i int, revisions []string) string {
 	return b.String()
 }
 
+// serves says whether what an answer depends on besides content is as asked.
+func (r *rendered) serves(req manifest.Request) bool {
+	return (r.Revision == "" || r.Revision == req.App.Revision) && (r.APIs == "" || r.APIs == req.Kube.Digest)
+}
+
 // fits says whether an answer is also one to this content.
-func (r *rendered) fits(req manifest.Request, trees manifest.Trees) bool {
-	if r.Revision != "" && r.Revision != req.App.Revision || r.APIs != "" && r.APIs != req.Kube.Digest || r.Result.Reads == nil {
+func (r *rendered) fits(trees manifest.Trees) bool {
+	if r.Result.Reads == nil {
 		return false
 	}
 	for _, read := range r.Result.Reads {

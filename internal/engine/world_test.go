@@ -41,6 +41,9 @@ type world struct {
 	beside map[string]map[string]string
 	// usesRevision makes the revision a part of what is rendered.
 	usesRevision bool
+	// usesAPIs makes those of the cluster a part of it, and kube is what it has.
+	usesAPIs bool
+	kube     *manifest.Kube
 	head         string
 	live         map[object.Key]*unstructured.Unstructured
 	version      int
@@ -272,7 +275,7 @@ func (r *renderer) Render(_ context.Context, trees manifest.Trees, _ manifest.Re
 		return manifest.Result{}, err
 	}
 	objects, err := manifest.Parse("all.yaml", data)
-	result := manifest.Result{Objects: objects, Incomplete: r.incomplete, Type: v1alpha1.SourceTypeDirectory, UsesRevision: r.usesRevision}
+	result := manifest.Result{Objects: objects, Incomplete: r.incomplete, Type: v1alpha1.SourceTypeDirectory, UsesRevision: r.usesRevision, UsesAPIs: r.usesAPIs}
 	if tree, ok := trees[""].(traced); ok {
 		for _, name := range []string{"all.yaml", "extra.yaml"} {
 			read, _ := tree.Trace(reads.File, name)
@@ -305,7 +308,7 @@ func (c *target) Fits(context.Context, *unstructured.Unstructured) error { retur
 func (c *target) Creatable(context.Context, *unstructured.Unstructured) error { return nil }
 
 func (c *target) View() plan.View {
-	return plan.View{Scopes: map[schema.GroupKind]plan.Scope{
+	return plan.View{Kube: c.kube, Scopes: map[schema.GroupKind]plan.Scope{
 		{Kind: "ConfigMap"}: plan.ScopeNamespaced, {Kind: "Secret"}: plan.ScopeNamespaced, {Kind: "Namespace"}: plan.ScopeCluster,
 		{Group: "apps", Kind: "Deployment"}: plan.ScopeNamespaced,
 	}}
