@@ -137,12 +137,13 @@ func TestTheAPIsOfTheClusterCount(t *testing.T) {
 		e := w.idle(t, w.engine(), -1)
 		w.count()
 		w.kube = &manifest.Kube{Version: "1.36", Digest: "after"}
-		for _, process := range []*Engine{e, w.engine()} {
-			process.quiet = newQuiet()
-			w.idle(t, process, -1)
-		}
-		if want := map[bool]int{true: 1}[uses]; w.renders != want {
-			t.Errorf("uses the APIs %v: %d renders, want %d", uses, w.renders, want)
+		for i, want := range []int{map[bool]int{true: 1}[uses], 0} {
+			e.quiet = newQuiet()
+			if w.idle(t, e, -1); w.renders != want {
+				t.Errorf("uses the APIs %v, process %d: %d renders, want %d", uses, i+1, w.renders, want)
+			}
+			w.count()
+			e = w.engine()
 		}
 	}
 }

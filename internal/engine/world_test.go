@@ -44,10 +44,10 @@ type world struct {
 	// usesAPIs makes those of the cluster a part of it, and kube is what it has.
 	usesAPIs bool
 	kube     *manifest.Kube
-	head         string
-	live         map[object.Key]*unstructured.Unstructured
-	version      int
-	shelf        Shelf
+	head     string
+	live     map[object.Key]*unstructured.Unstructured
+	version  int
+	shelf    Shelf
 
 	// lives is how many more writes take effect before the process dies; from
 	// then on nothing gets through in either direction. Negative is for ever.
