@@ -90,7 +90,7 @@ func (p *Process) Said() string { return p.stderr.first("") }
 // outOfMemory are the words of a runtime that gets no more from the kernel: for its heap, for the stack of another
 // thread, or where nobody asked whether it did.
 var outOfMemory = []string{
-	"out of memory", "cannot allocate memory", "pthread_create failed", "failed to create new OS thread",
+	"out of memory", "cannot allocate memory", "failed to allocate", "pthread_create failed", "failed to create new OS thread",
 	"SIGSEGV: segmentation violation", "unexpected signal during runtime execution",
 }
 
