@@ -19,11 +19,14 @@ import (
 func confine() string {
 	// The kernel takes a worker before anybody else when memory is short.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-	worker.Limit(memoryMargin)
+	worker.LimitMemory(memoryMargin)
+	release := kernel()
 	var missing []string
+	// Landlock's own rules take a descriptor, so the last of those goes after.
 	if lack := restrictFiles(); lack != "" {
 		missing = append(missing, lack)
 	}
+	worker.LimitFiles()
 	if err := filterCalls(); err != nil {
 		missing = append(missing, fmt.Sprintf("no system call filter (%v)", err))
 	}
@@ -31,9 +34,9 @@ func confine() string {
 	case 0:
 		return sandboxFull
 	case 1:
-		return sandboxPartial + missing[0] + " (kernel " + kernel() + ")"
+		return sandboxPartial + missing[0] + " (kernel " + release + ")"
 	default:
-		return sandboxNone + strings.Join(missing, ", ") + " (kernel " + kernel() + ")"
+		return sandboxNone + strings.Join(missing, ", ") + " (kernel " + release + ")"
 	}
 }
 

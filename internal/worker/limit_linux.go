@@ -13,9 +13,19 @@ import (
 // and connections (there are none without a new descriptor), core dumps. Where a limit cannot be set the parent still
 // watches.
 func Limit(margin uint64) {
+	LimitMemory(margin)
+	LimitFiles()
+}
+
+// LimitMemory is the part of Limit that reads a file.
+func LimitMemory(margin uint64) {
 	if mapped := statusField("VmData:"); mapped > 0 {
 		limit(syscall.RLIMIT_DATA, mapped+margin)
 	}
+}
+
+// LimitFiles is the part of Limit after which no file can be opened, by whatever means.
+func LimitFiles() {
 	limit(syscall.RLIMIT_NOFILE, 0)
 	limit(syscall.RLIMIT_FSIZE, 0)
 	limit(syscall.RLIMIT_CORE, 0)
