@@ -66,14 +66,6 @@ func newPoller(o pollerOptions) *poller {
 	}
 }
 
-// originOf is what a source follows.
-func originOf(app *v1alpha1.Application, s v1alpha1.ApplicationSource) manifest.Origin {
-	return manifest.Origin{
-		RepoURL: s.RepoURL, Chart: s.Chart, Revision: s.TargetRevision, TagPrefix: s.TagPrefix, Project: app.ProjectName(),
-		PassCredentials: s.Helm != nil && s.Helm.PassCredentials,
-	}
-}
-
 // hint says that somebody looked at a repository and saw it move.
 func (p *poller) hint(repo string) {
 	p.mu.Lock()
@@ -130,7 +122,7 @@ func originsOf(app *v1alpha1.Application) []manifest.Origin {
 	var out []manifest.Origin
 	for _, s := range app.Sources() {
 		if s.RepoURL != "" {
-			out = append(out, originOf(app, s))
+			out = append(out, manifest.OriginOf(app, s))
 		}
 	}
 	return out

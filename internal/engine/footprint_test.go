@@ -41,7 +41,7 @@ func (w *world) push(commit, manifests string, beside map[string]string) {
 
 func (w *world) touched(t *testing.T, e *Engine, from, to string) []string {
 	t.Helper()
-	origin := originOf(w.app, *w.app.Spec.Source)
+	origin := manifest.OriginOf(w.app, *w.app.Spec.Source)
 	return e.Touched(t.Context(), origin, from, to, []string{"shop"})
 }
 

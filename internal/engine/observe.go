@@ -160,7 +160,7 @@ func (e *Engine) resolve(ctx context.Context, o *observation, l look) error {
 	last := compared(o)
 	revisions := make([]string, len(o.content.Sources))
 	for i, s := range o.content.Sources {
-		origin := originOf(o.app, s)
+		origin := manifest.OriginOf(o.app, s)
 		if i < len(l.revisions) && l.revisions[i] != "" {
 			origin.Revision = l.revisions[i]
 		}

@@ -21,18 +21,10 @@ import (
 	"github.com/towline-cd/towline/internal/core/status"
 )
 
-// originOf says where the content of a source comes from.
-func originOf(app *v1alpha1.Application, s v1alpha1.ApplicationSource) manifest.Origin {
-	return manifest.Origin{
-		RepoURL: s.RepoURL, Chart: s.Chart, Revision: s.TargetRevision, TagPrefix: s.TagPrefix, Project: app.ProjectName(),
-		PassCredentials: s.Helm != nil && s.Helm.PassCredentials,
-	}
-}
-
 // refTree is the name of the tree of a source that others refer to.
 func refTree(s v1alpha1.ApplicationSource) string { return "$" + s.Ref }
 
-// renders says whether a source gives manifests; one that others only refer to
+// gives says whether a source gives manifests; one that others only refer to
 // does not.
 func gives(s v1alpha1.ApplicationSource) bool { return s.Path != "" || s.Chart != "" || s.Ref == "" }
 
@@ -299,7 +291,7 @@ func (c *contents) given(ctx context.Context, i int) (manifest.Trees, error) {
 		if j != i && s.Ref == "" {
 			continue
 		}
-		tree, err := c.open(ctx, originOf(c.o.app, s), c.o.content.Revisions[j])
+		tree, err := c.open(ctx, manifest.OriginOf(c.o.app, s), c.o.content.Revisions[j])
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/status"
 )
 
@@ -52,7 +53,7 @@ func (e *Engine) supersede(
 func (e *Engine) targets(ctx context.Context, app *v1alpha1.Application) ([]string, error) {
 	var out []string
 	for _, s := range app.Sources() {
-		revision, _, err := e.Sources.Resolve(ctx, originOf(app, s), e.Settings().MaxAge)
+		revision, _, err := e.Sources.Resolve(ctx, manifest.OriginOf(app, s), e.Settings().MaxAge)
 		if err != nil {
 			return nil, err
 		}

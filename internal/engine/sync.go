@@ -12,6 +12,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
@@ -134,7 +135,7 @@ func (e *Engine) freshen(ctx context.Context, app *v1alpha1.Application) {
 		return
 	}
 	for _, s := range app.Sources() {
-		_, _, _ = e.Sources.Resolve(ctx, originOf(app, s), 0)
+		_, _, _ = e.Sources.Resolve(ctx, manifest.OriginOf(app, s), 0)
 	}
 }
 

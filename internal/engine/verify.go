@@ -7,6 +7,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/policy"
 )
 
@@ -27,7 +28,7 @@ func (e *Engine) verify(ctx context.Context, o *observation, project policy.Proj
 		why := "cannot be checked for a signature here"
 		if e.Verifier != nil {
 			var err error
-			if why, err = e.Verifier.Verify(ctx, originOf(o.app, s), o.content.Revisions[i], demand); err != nil {
+			if why, err = e.Verifier.Verify(ctx, manifest.OriginOf(o.app, s), o.content.Revisions[i], demand); err != nil {
 				return fmt.Errorf("checking the signature of %s: %w", o.described(i), err)
 			}
 		}

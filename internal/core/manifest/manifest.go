@@ -148,6 +148,14 @@ type Origin struct {
 	PassCredentials bool
 }
 
+// OriginOf says where the content of a source of an application comes from.
+func OriginOf(app *v1alpha1.Application, s v1alpha1.ApplicationSource) Origin {
+	return Origin{
+		RepoURL: s.RepoURL, Chart: s.Chart, Revision: s.TargetRevision, TagPrefix: s.TagPrefix, Project: app.ProjectName(),
+		PassCredentials: s.Helm != nil && s.Helm.PassCredentials,
+	}
+}
+
 // skipMarker in a comment makes a file be left out.
 const skipMarker = "+argocd:skip-file-rendering"
 
