@@ -52,6 +52,7 @@
 //   - core/field: what managedFields say: which fields a manager owns, where they are, and who else owns them.
 //   - core/health: an object turned into its health, by kind and by the conventions for conditions.
 //   - core/action: what can be done with an object, and the changes that it stands for.
+//   - core/appset: an ApplicationSet turned into Applications, and these into what to write.
 //   - core/policy: what a project allows.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
 //   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
