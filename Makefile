@@ -6,6 +6,10 @@ SHELL := /bin/bash -o pipefail
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # The race detector needs a C compiler: `make test RACE=` does without.
 RACE ?= -race
+# Everything that is built without the race detector is built in one way, so that with empty caches each dependency is
+# compiled once for all of it. The tests do without vet, which would look through the dependencies each time: lint has it.
+PLAIN := CGO_ENABLED=0 GOFLAGS=-trimpath
+TEST  := go test -vet=off
 # What `make bench` measures; none lists the scenarios. QUICK=1 takes a small size, ARGS are further flags.
 SCENARIO ?=
 QUICK ?=
@@ -13,8 +17,8 @@ ARGS ?=
 # What `make bench-core` measures, as a regular expression.
 BENCH ?= .
 
-GOLANGCI_LINT  := go tool -modfile=hack/tools/golangci-lint.mod golangci-lint
-CONTROLLER_GEN := go tool -modfile=hack/tools/controller-gen.mod controller-gen
+GOLANGCI_LINT  := $(PLAIN) go tool -modfile=hack/tools/golangci-lint.mod golangci-lint
+CONTROLLER_GEN := $(PLAIN) go tool -modfile=hack/tools/controller-gen.mod controller-gen
 
 .PHONY: help
 help: ## List the targets
@@ -22,24 +26,28 @@ help: ## List the targets
 
 .PHONY: build
 build: ## Build bin/towline, one static binary
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/towline ./cmd/towline
+	$(PLAIN) go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/towline ./cmd/towline
 
 .PHONY: test
 test: ## Run the unit tests; needs no cluster and takes seconds
-	@packages=$$(go list ./... | grep -v /test/) && go test $(RACE) -short $$packages
+	@packages=$$(go list ./... | grep -v /test/) && $(TEST) $(RACE) -short $$packages
+
+.PHONY: control-plane
+control-plane: ## Build the real control plane, into the cache (once, about ten minutes)
+	$(PLAIN) go run ./hack/cluster build
 
 .PHONY: e2e
 e2e: ## Run the end-to-end tests on a real control plane (its first build takes about ten minutes)
-	go run ./hack/cluster build
-	go test $(RACE) -p 1 -count=1 -timeout 20m ./test/e2e/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
+	$(PLAIN) go run ./hack/cluster build
+	$(TEST) $(RACE) -p 1 -count=1 -timeout 20m ./test/e2e/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
 	@# Some 500 runs of the command line: the race detector would only make them slow.
-	go test -count=1 -timeout 20m ./test/truth/...
+	$(PLAIN) $(TEST) -count=1 -timeout 20m ./test/truth/...
 
 # Most of a case is waiting, so many are played at once.
 .PHONY: conformance
 conformance: ## Play what users of Argo CD rely on, case by case, on a real control plane
-	go run ./hack/cluster build
-	go test -count=1 -timeout 20m -parallel 12 ./test/conformance/... $(ARGS)
+	$(PLAIN) go run ./hack/cluster build
+	$(PLAIN) $(TEST) -count=1 -timeout 20m -parallel 12 ./test/conformance/... $(ARGS)
 
 # The stock tools are built once, into the cache; what they print is compared with what our renderers print.
 .PHONY: corpus
@@ -50,12 +58,12 @@ corpus: ## Hold our Helm and kustomize against the stock tools, on the charts an
 
 .PHONY: faults
 faults: ## Kill the process before and after each write of a sync; CI does so at some of them
-	go run ./hack/cluster build
+	$(PLAIN) go run ./hack/cluster build
 	go test -count=1 -timeout 60m ./test/e2e -run TestKillAtEveryStep -v -faults.every=1 $(ARGS)
 
 .PHONY: bench
 bench: ## Measure on a real control plane: SCENARIO=name (none lists them), QUICK=1 for a small size
-	@go build -o bin/bench ./bench
+	@$(PLAIN) go build -o bin/bench ./bench
 	@bin/bench $(SCENARIO) $(if $(SCENARIO),$(if $(QUICK),--quick) $(ARGS))
 
 .PHONY: bench-core

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
@@ -43,7 +42,11 @@ func run(m *testing.M) int {
 	return controlplane.Main(m, controlplane.Options{Name: "e2e", Nodes: 1, Audit: controlplane.AuditMetadata})
 }
 
+// repoRoot: a test runs in the folder of its package.
 func repoRoot() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		panic(err)
+	}
+	return root
 }
