@@ -36,17 +36,23 @@ test: ## Run the unit tests; needs no cluster and takes seconds
 control-plane: ## Build the real control plane, into the cache (once, about ten minutes)
 	$(PLAIN) go run ./hack/cluster build
 
+# Each has a control plane of its own and mostly waits for it, so they run beside each other.
 .PHONY: e2e
-e2e: ## Run the end-to-end tests on a real control plane (its first build takes about ten minutes)
-	$(PLAIN) go run ./hack/cluster build
-	$(TEST) $(RACE) -p 1 -count=1 -timeout 20m ./test/e2e/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
-	@# Some 500 runs of the command line: the race detector would only make them slow.
-	$(PLAIN) $(TEST) -count=1 -timeout 20m ./test/truth/...
+e2e: control-plane ## Run the end-to-end tests on a real control plane (its first build takes about ten minutes)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target e2e-race truth
+
+.PHONY: e2e-race
+e2e-race:
+	$(TEST) $(RACE) -p 2 -count=1 -timeout 25m ./test/e2e/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
+
+# Some 500 runs of the command line: the race detector would only make them slow.
+.PHONY: truth
+truth:
+	$(PLAIN) $(TEST) -count=1 -timeout 25m ./test/truth/...
 
 # Most of a case is waiting, so many are played at once.
 .PHONY: conformance
-conformance: ## Play what users of Argo CD rely on, case by case, on a real control plane
-	$(PLAIN) go run ./hack/cluster build
+conformance: control-plane ## Play what users of Argo CD rely on, case by case, on a real control plane
 	$(PLAIN) $(TEST) -count=1 -timeout 20m -parallel 12 ./test/conformance/... $(ARGS)
 
 # The stock tools are built once, into the cache; what they print is compared with what our renderers print.
