@@ -130,3 +130,42 @@ func TestNeedKey(t *testing.T) {
 		})
 	}
 }
+
+// TestTemplatesLeaveParametersAlone: a template that changes a map changes its own copy. Sets share what they hold, and an
+// answer is kept for the next time.
+func TestTemplatesLeaveParametersAlone(t *testing.T) {
+	set := setOf(t, []byte(`
+spec:
+  goTemplate: true
+  generators:
+  - matrix:
+      generators:
+      - plugin: {configMapRef: {name: p}}
+      - list: {elements: [{app: a}, {app: b}]}
+  template:
+    metadata:
+      name: '{{ .app }}'
+      annotations:
+        first: '{{ $_ := set .shared "seen" (add1 (default 0 .shared.seen)) }}{{ $_ := set (index .list 0) "x" 1 }}{{ .shared.seen }}'
+        second: '{{ $_ := merge .shared (dict "more" "yes") }}{{ .shared | toJson }}'
+        third: '{{ $_ := unset .shared "kept" }}{{ toJson .shared }}'
+    spec: {}
+`))
+	answer := appset.Answer{Sets: []map[string]any{{"shared": map[string]any{"kept": "x"}, "list": []any{map[string]any{}}}}}
+	need := appset.Need{Plugin: set.Spec.Generators[0].Matrix.Generators[0].Plugin}
+	w := appset.World{Now: start, Answers: map[string]appset.Answer{need.Key(): answer}}
+	r := appset.Generate(set, w)
+	if r.Failure != "" || len(r.Apps) != 2 {
+		t.Fatal(r.Failure, len(r.Apps))
+	}
+	for _, app := range r.Apps {
+		want := map[string]string{"first": "1", "second": `{"kept":"x","more":"yes"}`, "third": "{}"}
+		if d := cmp.Diff(want, app.Annotations); d != "" {
+			t.Errorf("%s: %s", app.Name, d)
+		}
+	}
+	before := []map[string]any{{"shared": map[string]any{"kept": "x"}, "list": []any{map[string]any{}}}}
+	if d := cmp.Diff(before, answer.Sets); d != "" {
+		t.Errorf("the answer was changed: %s", d)
+	}
+}

@@ -87,7 +87,7 @@ func Generate(set *v1alpha1.ApplicationSet, w World) Result {
 	if len(g.needs) > 0 {
 		return Result{Needs: g.needs}
 	}
-	b := builder{generation: g, names: map[string]int{}}
+	b := builder{generation: g, names: map[string]int{}, documents: map[string]any{}}
 	for _, batch := range batches {
 		if err := b.add(batch); err != nil {
 			return Result{Failure: err.Error(), Notes: g.notes}
@@ -174,6 +174,8 @@ type builder struct {
 	names    map[string]int // how many have a name
 	problems []Problem
 	sets     int
+	// documents are the patches that were read, by their text.
+	documents map[string]any
 }
 
 func (b *builder) add(in batch) error {

@@ -82,6 +82,30 @@ func overlay(lower, upper map[string]any) map[string]any {
 	return out
 }
 
+// copied is a set of which everything may be changed.
+func copied(params map[string]any) map[string]any {
+	out := make(map[string]any, len(params))
+	for k, v := range params {
+		out[k] = copiedValue(v)
+	}
+	return out
+}
+
+func copiedValue(v any) any {
+	switch t := v.(type) {
+	case map[string]any:
+		return copied(t)
+	case []any:
+		out := make([]any, len(t))
+		for i, it := range t {
+			out[i] = copiedValue(it)
+		}
+		return out
+	default:
+		return v
+	}
+}
+
 // lookup is the value of a parameter. A name with dots is a way into a nested one, unless there is a parameter of that
 // very name.
 func lookup(params map[string]any, name string) (any, bool) {

@@ -21,8 +21,8 @@ func (b *builder) patched(app *v1alpha1.Application, patch *text, params map[str
 	if err != nil {
 		return err
 	}
-	var doc any
-	if err := yaml.Unmarshal([]byte(filled), &doc); err != nil {
+	doc, err := b.document(filled)
+	if err != nil {
 		return fmt.Errorf("spec.templatePatch became %s, which is no YAML (%s); "+
 			"put parameters in with toJson, so that no character of them breaks it", excerpt(filled), yamlTrouble(err))
 	}
@@ -35,7 +35,7 @@ func (b *builder) patched(app *v1alpha1.Application, patch *text, params map[str
 	case []any:
 		err = jsonPatch(app, d)
 	default:
-		err = errors.New("it is neither an object nor a list of operations")
+		err = errors.New("it is neither an object nor a list of operations; write the fields to change, or JSON patch operations")
 	}
 	if err != nil {
 		return fmt.Errorf("spec.templatePatch: %w", err)
@@ -45,6 +45,24 @@ func (b *builder) patched(app *v1alpha1.Application, patch *text, params map[str
 		app.Spec.Project = project
 	}
 	return nil
+}
+
+// maxDocuments bounds how many patches are remembered.
+const maxDocuments = 1000
+
+// document reads a patch. Patches of many sets are often the same, and reading YAML is the most expensive part of them.
+func (b *builder) document(text string) (any, error) {
+	if doc, ok := b.documents[text]; ok {
+		return doc, nil
+	}
+	var doc any
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, err
+	}
+	if len(b.documents) < maxDocuments {
+		b.documents[text] = doc
+	}
+	return doc, nil
 }
 
 // jsonPatch carries a list of operations out.

@@ -44,6 +44,8 @@ type text struct {
 	at     string // where it stands, for a person
 	parsed *template.Template
 	parts  []part
+	// writes says that the template may change what it is given.
+	writes bool
 }
 
 // part is a piece of a text in the old language: words, or the name of a parameter and how it was written.
@@ -64,8 +66,11 @@ func (t *templater) parse(at, s string) (*text, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: the template %s cannot be read: %s; correct it", at, excerpt(s), parseTrouble(err))
 	}
-	return &text{at: at, parsed: parsed}, nil
+	return &text{at: at, parsed: parsed, writes: writing.MatchString(s)}, nil
 }
+
+// writing are the functions that change a map in place.
+var writing = regexp.MustCompile(`(?i)\b(set|unset|(must)?merge(overwrite)?)\b`)
 
 // oldTag is what makes a string of the old language a template at all: both brackets on one line.
 var oldTag = regexp.MustCompile(`{{.*}}`)
@@ -98,6 +103,10 @@ func oldParts(s string) ([]part, error) {
 func (x *text) fill(params map[string]any) (string, error) {
 	if x.parsed == nil {
 		return x.fillOld(params), nil
+	}
+	if x.writes {
+		// Sets share parts of each other, and of what is remembered for the next time.
+		params = copied(params)
 	}
 	var out bounded
 	if err := x.parsed.Execute(&out, params); err != nil {
