@@ -98,7 +98,13 @@ const (
 	AnnotationHoldReason = "towline.io/hold-reason" // on Applications: why
 	AnnotationRejected   = "towline.io/rejected"    // on Applications: the revision that a rollback left
 	AnnotationDrift      = "towline.io/drift"       // on Events: the fields that drifted, as JSON
+	AnnotationSuccessor  = "towline.io/successor"   // on Applications: the one that takes over what this one deployed
+
+	AnnotationPrefix = "towline.io/"
 )
+
+// InitiatorRollout is who asks for the syncs of a rolling ApplicationSet.
+const InitiatorRollout = "applicationset-controller"
 
 // Variables of the environment.
 const (

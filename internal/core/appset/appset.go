@@ -72,6 +72,8 @@ type Result struct {
 	Failure string
 	// Sets is how many sets of parameters there were.
 	Sets int
+	// Notes are what in the set has no effect, and what to write instead.
+	Notes []string
 }
 
 // Problem is why one Application is left as it is.
