@@ -91,6 +91,8 @@ func newEnginePart(s setup) (part, error) {
 		return nil, err
 	}
 	p.engine = engine.New(engine.Options{
+		SetOptions: engine.SetOptions{Sets: p.hub, Author: p.hub, Ancestry: p.sources},
+
 		Namespace: controlNamespace, Hub: p.hub, Sources: gitOnly{p.sources}, Renderer: p.renders,
 		Changer: p.sources, Shelf: kept, Clusters: single{p.cluster}, Pairs: p.pairs, Now: time.Now,
 		Settings: func() engine.Settings { return engine.Settings{MaxAge: time.Hour, Backoff: plan.DefaultBackoff} },
@@ -188,6 +190,9 @@ func (p *enginePart) do(ctx context.Context, o order) (map[string]int64, error) 
 		return p.counter.counts(), nil
 	case "seen":
 		return nil, p.see(ctx, o)
+	case "generate":
+		_, err := p.engine.ReconcileSet(ctx, o.Object, engine.SetLook{})
+		return p.counts(), err
 	case "warm":
 		return p.pass(ctx, workers)
 	case "pass":

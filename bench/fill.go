@@ -35,6 +35,7 @@ var (
 	deploymentKind = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	replicaSetKind = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
 	appKind        = schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "applications"}
+	setKind        = schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "applicationsets"}
 )
 
 func appName(i int) string       { return fmt.Sprintf("app-%05d", i) }

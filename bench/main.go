@@ -100,6 +100,11 @@ func scenarios() []scenario {
 			quick: scale{apps: 300, times: 11},
 		},
 		{
+			name: "generator", short: "many Applications from one ApplicationSet, against a bare loop that creates them",
+			full: scale{apps: 10_000}, run: runGenerator,
+			quick: scale{apps: 500},
+		},
+		{
 			name: "health", short: "judging objects: by built-in rules, and by a script in its process",
 			full: scale{objects: 20_000, repeats: 5}, run: runHealth,
 			quick: scale{objects: 5_000, repeats: 3},

@@ -40,7 +40,8 @@ const (
 const (
 	FieldManagerApply  = "argocd-controller"
 	FieldManagerStatus = "argocd-application-controller"
-	FieldManagerAction = "argocd-server" // what a person did with an object by an action
+	FieldManagerAction = "argocd-server"                    // what a person did with an object by an action
+	FieldManagerSets   = "argocd-applicationset-controller" // ApplicationSets and the Applications that they make
 
 	// Managers whose fields are moved to ours, because they applied the same manifests before.
 	FieldManagerKubectlClientSide = "kubectl-client-side-apply"
@@ -99,6 +100,7 @@ const (
 	AnnotationRejected   = "towline.io/rejected"    // on Applications: the revision that a rollback left
 	AnnotationDrift      = "towline.io/drift"       // on Events: the fields that drifted, as JSON
 	AnnotationSuccessor  = "towline.io/successor"   // on Applications: the one that takes over what this one deployed
+	AnnotationGenerated  = "towline.io/generated"   // on ApplicationSets: what was generated last, and from which commits
 
 	AnnotationPrefix = "towline.io/"
 )

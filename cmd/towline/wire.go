@@ -72,6 +72,8 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		return nil, err
 	}
 	p.engine = engine.New(engine.Options{
+		SetOptions: engine.SetOptions{Sets: p.hub, Author: p.hub, Ancestry: p.sources.git},
+
 		Namespace: o.namespace,
 		Hub:       p.hub,
 		Sources:   p.sources,
@@ -101,6 +103,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Auditor:    p.engine,
 		AuditEvery: o.audit,
 		Projects:   p.engine,
+		Sets:       p.engine,
 		Metrics:    p.metrics.Queues(),
 	})
 	return p, nil
@@ -113,6 +116,7 @@ func (p *parts) openHub(config *rest.Config) error {
 	}
 	p.hub, err = hub.NewCache(client, hub.Events{
 		Application: p.applicationChanged,
+		Set:         func(old, set *v1alpha1.ApplicationSet) { p.controller.SetChanged(old, set) },
 		Project: func(name string, apps []string) {
 			p.controller.ProjectChanged(name)
 			p.wake(apps, controller.User)
@@ -278,6 +282,10 @@ func (p *parts) engineSettings() engine.Settings {
 		SyncTimeout: s.Sync.Timeout,
 		Build:       s.Build,
 		ConfirmRate: confirmRate,
+		Sets: engine.SetSettings{
+			Policy: s.Sets.Policy, Override: s.Sets.Override, StrictGlobs: s.Sets.StrictGlobs,
+			Progressive: s.Sets.Progressive, Requeue: s.Sets.Requeue,
+		},
 	}
 }
 

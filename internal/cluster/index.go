@@ -309,7 +309,7 @@ func matters(old, f *object.Fact, doubted func(object.Key) bool) bool {
 		return true
 	}
 	// Others write these too, so the digest of what we own does not cover them.
-	if !old.Child.Equal(f.Child) || old.Hook != f.Hook || old.Held != f.Held {
+	if !old.Child.Equal(f.Child) || old.Behind != f.Behind || old.Hook != f.Hook || old.Held != f.Held {
 		return true
 	}
 	if old.Extra != f.Extra || old.Quiet != f.Quiet || old.Options != f.Options || !slices.Equal(old.Images, f.Images) {

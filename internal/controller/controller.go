@@ -43,6 +43,8 @@ type Options struct {
 	AuditEvery time.Duration
 	// Projects lets projects go; nil means that nobody does.
 	Projects ProjectReconciler
+	// Sets generates ApplicationSets; nil means that nobody does.
+	Sets SetReconciler
 	// Metrics counts what happens in the queues; nil means that nobody does.
 	Metrics workqueue.MetricsProvider
 }
@@ -63,6 +65,7 @@ type Controller struct {
 	poller *poller
 	// projects are those to look at.
 	projects workqueue.TypedRateLimitingInterface[string]
+	sets     *sets
 	// running is set when the first reading of the hub is behind us.
 	running atomic.Bool
 
@@ -88,9 +91,10 @@ func New(o Options) *Controller {
 	c.projects = workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 2*time.Minute),
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: projectQueueName, MetricsProvider: o.Metrics})
+	c.sets = newSets(o.Metrics)
 	c.poller = newPoller(pollerOptions{
 		resolver: o.Resolver, every: o.Poll, touched: o.Touched,
-		wake: func(app string) { c.Enqueue(app, Webhook) },
+		wake: c.followed,
 	})
 	return c
 }
@@ -108,6 +112,7 @@ func (c *Controller) ApplicationChanged(old, app *v1alpha1.Application) {
 	c.poller.track(old, app)
 	c.remember(old, app)
 	c.leaves(old, app)
+	c.memberChanged(old, app)
 	switch {
 	case app == nil:
 		c.Enqueue(old.Name, Resync)
@@ -156,9 +161,11 @@ func (c *Controller) Run(ctx context.Context) {
 	wg.Go(func() { c.poller.run(ctx) })
 	wg.Go(func() { c.audit(ctx) })
 	wg.Go(func() { c.runProjects(ctx) })
+	wg.Go(func() { c.runSets(ctx) })
 	<-ctx.Done()
 	c.queue.ShutDown()
 	c.projects.ShutDown()
+	c.sets.queue.ShutDown()
 	c.poller.stop()
 	wg.Wait()
 }
@@ -207,7 +214,7 @@ func (c *Controller) Hint(repoURL string) { c.poller.hint(repoURL) }
 // RepositoriesChanged wakes the applications of the repositories of which
 // something else is known now.
 func (c *Controller) RepositoriesChanged(concerns func(repoURL string) bool) {
-	for _, app := range c.poller.following(concerns) {
-		c.Enqueue(app, User)
+	for _, holder := range c.poller.following(concerns) {
+		c.followed(holder)
 	}
 }

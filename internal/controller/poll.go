@@ -38,6 +38,8 @@ type poller struct {
 	// hinted are the repositories that somebody has just looked at: the answer
 	// is there and need not be asked for again.
 	hinted map[string]struct{}
+	// sets are what ApplicationSets follow.
+	sets map[string][]manifest.Origin
 }
 
 type pollerOptions struct {
@@ -46,6 +48,25 @@ type pollerOptions struct {
 	wake     func(app string)
 	// touched is nil where every move concerns everybody.
 	touched Touched
+}
+
+// followSet follows the repositories of an ApplicationSet, which are known only
+// once it was generated, instead of those of the last time.
+func (p *poller) followSet(holder string, now []manifest.Origin) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range now {
+		p.follow(o, holder)
+	}
+	for _, o := range p.sets[holder] {
+		if !slices.Contains(now, o) {
+			p.unfollow(o, holder)
+		}
+	}
+	delete(p.sets, holder)
+	if len(now) > 0 {
+		p.sets[holder] = now
+	}
 }
 
 // follow is one revision of a repository and who follows it.
@@ -63,6 +84,7 @@ func newPoller(o pollerOptions) *poller {
 		queue:         workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "repositories"}),
 		repos:         map[string]map[manifest.Origin]*follow{},
 		hinted:        map[string]struct{}{},
+		sets:          map[string][]manifest.Origin{},
 	}
 }
 

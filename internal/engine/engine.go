@@ -177,6 +177,8 @@ type Settings struct {
 	// ConfirmRate is how many objects a second are asked about again after a
 	// start that knows of no confirmed pairs; zero means all at once.
 	ConfirmRate float64
+	// Sets are the knobs of ApplicationSets.
+	Sets SetSettings
 }
 
 // Ignore says which differences do not count anywhere.
@@ -187,6 +189,8 @@ type Ignore struct {
 
 // Options are the parts that an engine is made of.
 type Options struct {
+	SetOptions
+
 	// Namespace is the control namespace.
 	Namespace string
 	Hub       Hub
@@ -235,6 +239,7 @@ type Engine struct {
 	places *places
 	// undeclared are the fields that kinds turned out not to have.
 	undeclared *undeclared
+	setStates  *setStates
 	audits     atomic.Int64
 	wrong      atomic.Int64
 
@@ -278,6 +283,7 @@ func New(o Options) *Engine {
 
 		places:     newPlaces(),
 		undeclared: newUndeclared(),
+		setStates:  newSetStates(),
 		verdicts:   map[string]map[object.Key]diff.Verdict{},
 		compiled:   map[string]compiledRules{},
 		waiting:    map[string]struct{}{},

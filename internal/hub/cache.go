@@ -23,17 +23,21 @@ type Events struct {
 	// Project is called with the name of a project that changed and with those
 	// of the applications that belong to it.
 	Project func(name string, applications []string)
+	// Set is called with nil for what was not there before or is gone; nil
+	// means that nobody wants to know.
+	Set func(old, set *v1alpha1.ApplicationSet)
 }
 
 // Cache answers reads of applications and projects from memory, kept by a
 // watch. It sees its own writes at once.
 type Cache struct {
 	*Client
-	apps, projects cache.SharedIndexInformer
+	apps, projects, sets cache.SharedIndexInformer
 
 	mu sync.Mutex
 	// written holds the answers to own writes that the watch has not shown yet.
-	written map[string]*v1alpha1.Application
+	written     map[string]*v1alpha1.Application
+	writtenSets map[string]*v1alpha1.ApplicationSet
 }
 
 const byProject = "project"
@@ -46,17 +50,20 @@ func NewCache(c *Client, events Events) (*Cache, error) {
 			return nil, nil
 		}
 		return []string{app.ProjectName()}, nil
-	}}
+	}, byOwner: ownerOf}
 	appLists := listWatch(c, applications, &v1alpha1.ApplicationList{})
 	projectLists := listWatch(c, projects, &v1alpha1.AppProjectList{})
+	setLists := listWatch(c, sets, &v1alpha1.ApplicationSetList{})
 	k := &Cache{
-		Client:   c,
-		written:  map[string]*v1alpha1.Application{},
-		apps:     cache.NewSharedIndexInformer(appLists, &v1alpha1.Application{}, 0, indexers),
-		projects: cache.NewSharedIndexInformer(projectLists, &v1alpha1.AppProject{}, 0, nil),
+		Client:      c,
+		written:     map[string]*v1alpha1.Application{},
+		writtenSets: map[string]*v1alpha1.ApplicationSet{},
+		sets:        cache.NewSharedIndexInformer(setLists, &v1alpha1.ApplicationSet{}, 0, nil),
+		apps:        cache.NewSharedIndexInformer(appLists, &v1alpha1.Application{}, 0, indexers),
+		projects:    cache.NewSharedIndexInformer(projectLists, &v1alpha1.AppProject{}, 0, nil),
 	}
 	// Nobody here reads managedFields, and they are a third of each object.
-	for _, inf := range []cache.SharedIndexInformer{k.apps, k.projects} {
+	for _, inf := range []cache.SharedIndexInformer{k.apps, k.projects, k.sets} {
 		if err := inf.SetTransform(withoutManagedFields); err != nil {
 			return nil, err
 		}
@@ -75,6 +82,14 @@ func NewCache(c *Client, events Events) (*Cache, error) {
 	})); err != nil {
 		return nil, err
 	}
+	if _, err := k.sets.AddEventHandler(handler(func(old, set *v1alpha1.ApplicationSet) {
+		k.seenSet(old, set)
+		if events.Set != nil {
+			events.Set(old, set)
+		}
+	})); err != nil {
+		return nil, err
+	}
 	return k, nil
 }
 
@@ -83,12 +98,13 @@ func (k *Cache) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { k.apps.RunWithContext(ctx) })
 	wg.Go(func() { k.projects.RunWithContext(ctx) })
+	wg.Go(func() { k.sets.RunWithContext(ctx) })
 	wg.Wait()
 }
 
 // WaitReady waits for the first complete reading.
 func (k *Cache) WaitReady(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), k.apps.HasSynced, k.projects.HasSynced)
+	return cache.WaitForCacheSync(ctx.Done(), k.apps.HasSynced, k.projects.HasSynced, k.sets.HasSynced)
 }
 
 // Application answers from memory. The result is shared: copy before a change.
@@ -126,14 +142,21 @@ func (k *Cache) PatchApplication(ctx context.Context, name string, patch []byte)
 	if err != nil {
 		return nil, err
 	}
+	k.keep(app)
+	return app, nil
+}
+
+// keep remembers the answer to an own write.
+func (k *Cache) keep(app *v1alpha1.Application) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	cached, err := get[*v1alpha1.Application](k.apps, k.namespace, name, "application")
-	// An application that is not in the cache any more was deleted since.
-	if err == nil && newer(app.ResourceVersion, cached.ResourceVersion) {
-		k.written[name] = app
+	cached, err := get[*v1alpha1.Application](k.apps, k.namespace, app.Name, "application")
+	// An application that is not in the cache any more was deleted since, unless
+	// we made it a moment ago.
+	_, made := k.written[app.Name]
+	if made || err == nil && newer(app.ResourceVersion, cached.ResourceVersion) {
+		k.written[app.Name] = app
 	}
-	return app, nil
 }
 
 // seen forgets an own write that the watch has shown, or whose application is

@@ -87,8 +87,12 @@ func (c *Client) WatchApplications(ctx context.Context, o metav1.ListOptions) (w
 // PatchApplication merges patch into an application and returns the result.
 // With a resource version in the patch the server refuses it for any other.
 func (c *Client) PatchApplication(ctx context.Context, name string, patch []byte) (*v1alpha1.Application, error) {
+	return c.patch(ctx, name, patch, v1alpha1.FieldManagerStatus)
+}
+
+func (c *Client) patch(ctx context.Context, name string, patch []byte, manager string) (*v1alpha1.Application, error) {
 	app := &v1alpha1.Application{}
-	o := metav1.PatchOptions{FieldManager: v1alpha1.FieldManagerStatus}
+	o := metav1.PatchOptions{FieldManager: manager}
 	err := c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource(applications).Name(name).
 		VersionedParams(&o, c.codec).Body(patch).Do(ctx).Into(app)
 	if err != nil {
@@ -153,7 +157,7 @@ func classify(err error, doing, name string) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return fault.Terminalf(NotFound, "%w", msg)
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return fault.Transientf(Conflict, "%w", msg)
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fault.Terminalf("Refused", "%w", msg)

@@ -51,6 +51,8 @@ type Settings struct {
 	Tracker object.Tracker
 	// Sync is how syncs are made.
 	Sync Sync
+	// Sets is how ApplicationSets are generated.
+	Sets Sets
 	// Build is how manifests are rendered, and Fetching how repositories are
 	// read.
 	Build    manifest.Build
@@ -66,7 +68,7 @@ type Settings struct {
 // Default is what holds without any config map: a look every two to three
 // minutes.
 func Default() Settings {
-	return Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: defaultSync()}
+	return Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: defaultSync(), Sets: Sets{Progressive: true}}
 }
 
 // Parse reads the data of argocd-cm. A value that makes no sense is a problem
@@ -79,6 +81,8 @@ func parse(data, params map[string]string) Settings {
 	var problems []string
 	s.Sync, problems = parseSync(data, params)
 	s.Metrics = parseMetrics(params)
+	var ofSets []string
+	s.Sets, ofSets = parseSets(params, s.Sync.ByLetter)
 	ignore := parseIgnore(data)
 	s.IgnoreDifferences, s.Compare = ignore.rules, ignore.compare
 	kinds := parseResources(data)
@@ -87,7 +91,7 @@ func parse(data, params map[string]string) Settings {
 	s.Health, s.Actions = lua.healthScripts(), lua.allActions()
 	build := parseBuild(data, params)
 	s.Build, s.Fetching = build.build, build.fetching
-	s.Problems = slices.Concat(problems, ignore.problems, kinds.problems, lua.problems, build.problems)
+	s.Problems = slices.Concat(problems, ofSets, ignore.problems, kinds.problems, lua.problems, build.problems)
 	s.NotHonoured = slices.Concat(ignore.notHonoured, build.notHonoured)
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,

@@ -32,6 +32,10 @@ type Input struct {
 	Pending *Pending
 	// Missing says since when the cluster of an Application, by its name, has been unknown.
 	Missing map[string]time.Time
+	// Settle is how much later a removal that looks like a mistake has to be wanted again; zero is a minute.
+	Settle time.Duration
+	// Approved says that a person lets go what is no longer generated, whatever it looks like.
+	Approved bool
 	// Exprs are the jq expressions of ignoreApplicationDifferences, by their text.
 	Exprs map[string]diff.NamedExpr
 }

@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -129,11 +130,12 @@ func (c *comparison) budget(going []Removal, present int) {
 		since = c.Input.Pending.Since
 	}
 	most := len(going) == present || present >= budgetFloor && len(going)*2 > present
-	if !waited && !most {
+	if c.Approved || !waited && !most {
 		c.Delete = append(c.Delete, going...)
 		return
 	}
-	until := since.Add(secondLook)
+	settle := cmp.Or(c.Settle, secondLook)
+	until := since.Add(settle)
 	if !c.Now.Before(until) {
 		c.Delete = append(c.Delete, going...)
 		return
@@ -143,7 +145,7 @@ func (c *comparison) budget(going []Removal, present int) {
 		c.Held = append(c.Held, Held{
 			Name: r.App.Name, Until: until,
 			Why: fmt.Sprintf("it is no longer generated; since %d of %d Applications would go, a second look after %s must say the same",
-				len(going), present, secondLook),
+				len(going), present, settle),
 		})
 	}
 }

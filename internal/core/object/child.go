@@ -1,6 +1,7 @@
 package object
 
 import (
+	"encoding/json"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -97,4 +98,18 @@ func compared(app *v1alpha1.Application) bool {
 	}
 	sources := app.Sources()
 	return len(sources) > 0 && equality.Semantic.DeepEqual(to.Source, sources[0])
+}
+
+// behind says whether the generation of an ApplicationSet is another than the
+// one that was generated last, by the record in its annotation.
+func behind(u *unstructured.Unstructured, k Key) bool {
+	if k.Group != v1alpha1.Group || k.Kind != v1alpha1.ApplicationSetKind {
+		return false
+	}
+	var record struct {
+		Generation int64 `json:"generation"`
+	}
+	// What cannot be read was not written by us.
+	_ = json.Unmarshal([]byte(u.GetAnnotations()[v1alpha1.AnnotationGenerated]), &record)
+	return record.Generation != u.GetGeneration()
 }

@@ -34,6 +34,9 @@ type Fact struct {
 	// Quiet says that the object's health does not count
 	// (ignore-healthcheck: "true").
 	Quiet bool
+	// Behind says of an ApplicationSet that what it asks for now has not been
+	// generated yet.
+	Behind bool
 	// Options are the object's own sync options, as written.
 	Options string
 	// Wave is the one that the object's own annotations name.
@@ -101,6 +104,7 @@ func (t Tracker) FactJudged(u *unstructured.Unstructured, manager string, judged
 	f.Run = annotations[v1alpha1.AnnotationRun]
 	f.Held = slices.Contains(u.GetFinalizers(), v1alpha1.FinalizerHook)
 	f.Child = childOf(u, k)
+	f.Behind = behind(u, k)
 	if k.Group == "" && k.Kind == "Pod" {
 		f.Labels = NewLabels(u.GetLabels())
 	}

@@ -61,6 +61,8 @@ func own(it Item, progress Progress) (health.Health, bool) {
 		return health.Health{Status: health.Healthy}, true
 	case it.Live.Child != nil:
 		return child(*it.Live.Child, h), true
+	case it.Live.Behind && h.Status != health.Degraded:
+		return health.Health{Status: health.Progressing, Message: "its applications have not been generated yet"}, true
 	case h.Status == health.Degraded && written != "" && written == it.Live.ResourceVersion && it.Key.GroupKind() != jobKind:
 		// What is known of the object is from before the write. A Job that failed
 		// stays failed.

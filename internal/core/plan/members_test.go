@@ -27,20 +27,22 @@ func TestAnApplicationSetHoldsAWave(t *testing.T) {
 	for name, c := range map[string]struct {
 		own      health.Status
 		members  []object.Fact
+		behind   bool
 		byLetter bool
 		want     plan.Do
 		says     string
 	}{
-		"all well":              {health.Healthy, []object.Fact{member("a", health.Healthy), member("b", health.Healthy)}, false, plan.DoApply, ""},
-		"a member is not":       {health.Healthy, []object.Fact{member("a", health.Healthy), member("b", health.Degraded)}, false, plan.DoWait, "argocd/b"},
-		"the set itself is not": {health.Progressing, []object.Fact{member("a", health.Healthy)}, false, plan.DoWait, "fleet"},
-		"by the letter":         {health.Healthy, []object.Fact{member("b", health.Degraded)}, true, plan.DoApply, ""},
+		"all well":              {health.Healthy, []object.Fact{member("a", health.Healthy), member("b", health.Healthy)}, false, false, plan.DoApply, ""},
+		"a member is not":       {health.Healthy, []object.Fact{member("a", health.Healthy), member("b", health.Degraded)}, false, false, plan.DoWait, "argocd/b"},
+		"the set itself is not": {health.Progressing, []object.Fact{member("a", health.Healthy)}, false, false, plan.DoWait, "fleet"},
+		"by the letter":         {health.Healthy, []object.Fact{member("b", health.Degraded)}, true, true, plan.DoApply, ""},
+		"it has a new spec":     {health.Healthy, nil, true, false, plan.DoWait, "not been generated"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plan.Plan{Items: []plan.Item{
 				{
 					Key: set, Action: plan.Unchanged, Served: true, Members: c.members,
-					Live: &object.Fact{Key: set, Health: health.Health{Status: c.own}},
+					Live: &object.Fact{Key: set, Behind: c.behind, Health: health.Health{Status: c.own}},
 				},
 				{Key: later, Action: plan.Create, Wave: 1, Served: true},
 			}}

@@ -1,0 +1,176 @@
+package hub
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+)
+
+const (
+	sets    = v1alpha1.ApplicationSetResource
+	byOwner = "owner"
+)
+
+// ownerOf is the UID of the ApplicationSet that made an application, if one did.
+func ownerOf(obj any) ([]string, error) {
+	app, ok := obj.(*v1alpha1.Application)
+	if !ok {
+		return nil, nil
+	}
+	if o := metav1.GetControllerOf(app); o != nil && o.Kind == v1alpha1.ApplicationSetKind {
+		return []string{string(o.UID)}, nil
+	}
+	return nil, nil
+}
+
+// ApplicationSet answers from memory. The result is shared: copy before a
+// change.
+func (k *Cache) ApplicationSet(_ context.Context, name string) (*v1alpha1.ApplicationSet, error) {
+	set, err := get[*v1alpha1.ApplicationSet](k.sets, k.namespace, name, "ApplicationSet")
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if own, ok := k.writtenSets[name]; ok && err == nil && newer(own.ResourceVersion, set.ResourceVersion) {
+		return own, nil
+	}
+	return set, err
+}
+
+// Sets are the names of all ApplicationSets.
+func (k *Cache) Sets() []string {
+	var out []string
+	for _, obj := range k.sets.GetIndexer().List() {
+		if set, ok := obj.(*v1alpha1.ApplicationSet); ok {
+			out = append(out, set.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// PatchApplicationSet writes, and remembers the answer until the watch shows it.
+func (k *Cache) PatchApplicationSet(ctx context.Context, name string, patch []byte, subresource string) (*v1alpha1.ApplicationSet, error) {
+	set, err := k.Client.PatchApplicationSet(ctx, name, patch, subresource)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.writtenSets[name] = set
+	return set, nil
+}
+
+// seenSet forgets an own write that the watch has shown.
+func (k *Cache) seenSet(old, set *v1alpha1.ApplicationSet) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if set == nil {
+		delete(k.writtenSets, old.Name)
+		return
+	}
+	if own, ok := k.writtenSets[set.Name]; ok && !newer(own.ResourceVersion, set.ResourceVersion) {
+		delete(k.writtenSets, set.Name)
+	}
+}
+
+// Generated are the applications that an ApplicationSet made, in the order of
+// their names. They are shared: copy before a change.
+func (k *Cache) Generated(set types.UID) []*v1alpha1.Application {
+	objs, err := k.apps.GetIndexer().ByIndex(byOwner, string(set))
+	if err != nil {
+		return nil
+	}
+	found := make(map[string]*v1alpha1.Application, len(objs))
+	for _, o := range objs {
+		if app, ok := o.(*v1alpha1.Application); ok {
+			found[app.Name] = app
+		}
+	}
+	seen := k.apps.LastSyncResourceVersion()
+	k.mu.Lock()
+	for name, own := range k.written {
+		o := metav1.GetControllerOf(own)
+		if o == nil || o.UID != set {
+			continue
+		}
+		cached, there := found[name]
+		// What the watch is past and does not have is gone.
+		if there && newer(own.ResourceVersion, cached.ResourceVersion) || !there && newer(own.ResourceVersion, seen) {
+			found[name] = own
+		}
+	}
+	k.mu.Unlock()
+	out := make([]*v1alpha1.Application, 0, len(found))
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[name])
+	}
+	return out
+}
+
+// CreateApplication writes, and remembers the answer until the watch shows it.
+func (k *Cache) CreateApplication(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	made, err := k.Client.CreateApplication(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	// The watch may have been quicker.
+	if _, err := get[*v1alpha1.Application](k.apps, k.namespace, made.Name, "application"); err != nil {
+		k.written[made.Name] = made
+	}
+	return made, nil
+}
+
+// CreateApplication makes an application, as an ApplicationSet asks for it.
+func (c *Client) CreateApplication(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	made := &v1alpha1.Application{}
+	o := metav1.CreateOptions{FieldManager: v1alpha1.FieldManagerSets}
+	err := c.rest.Post().Namespace(c.namespace).Resource(applications).
+		VersionedParams(&o, c.codec).Body(app).Do(ctx).Into(made)
+	if err != nil {
+		return nil, classify(err, "creating application", app.Name)
+	}
+	made.ManagedFields = nil
+	return made, nil
+}
+
+// ApplicationSet reads one ApplicationSet from the server.
+func (c *Client) ApplicationSet(ctx context.Context, name string) (*v1alpha1.ApplicationSet, error) {
+	set := &v1alpha1.ApplicationSet{}
+	err := c.rest.Get().Namespace(c.namespace).Resource(sets).Name(name).Do(ctx).Into(set)
+	if err != nil {
+		return nil, classify(err, "reading ApplicationSet", name)
+	}
+	return set, nil
+}
+
+// PatchApplicationSet merges patch into an ApplicationSet or a subresource of it
+// and returns the result.
+func (c *Client) PatchApplicationSet(ctx context.Context, name string, patch []byte, subresource string) (*v1alpha1.ApplicationSet, error) {
+	set := &v1alpha1.ApplicationSet{}
+	o := metav1.PatchOptions{FieldManager: v1alpha1.FieldManagerSets}
+	r := c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource(sets).Name(name)
+	if subresource != "" {
+		r = r.SubResource(subresource)
+	}
+	if err := r.VersionedParams(&o, c.codec).Body(patch).Do(ctx).Into(set); err != nil {
+		return nil, classify(err, "updating ApplicationSet", name)
+	}
+	return set, nil
+}
+
+// RewriteApplication merges what a set wants of an application into it, and
+// remembers the answer until the watch shows it.
+func (k *Cache) RewriteApplication(ctx context.Context, name string, patch []byte) (*v1alpha1.Application, error) {
+	app, err := k.patch(ctx, name, patch, v1alpha1.FieldManagerSets)
+	if err != nil {
+		return nil, err
+	}
+	k.keep(app)
+	return app, nil
+}
