@@ -293,8 +293,10 @@ func TestRepositories(t *testing.T) {
 func manyRepos() []forgetest.Repo {
 	main := map[string]string{"main": sha1}
 	return []forgetest.Repo{
-		{ID: 1, Name: "shop-web", Default: "main", Labels: []string{"deploy"}, Commits: map[string]string{"main": sha1, "dev": sha2},
-			Paths: map[string][]string{"main": {"deploy/app.yaml", "README.md"}, "dev": {"README.md"}}},
+		{
+			ID: 1, Name: "shop-web", Default: "main", Labels: []string{"deploy"}, Commits: map[string]string{"main": sha1, "dev": sha2},
+			Paths: map[string][]string{"main": {"deploy/app.yaml", "README.md"}, "dev": {"README.md"}},
+		},
 		{ID: 2, Name: "shop-api", Default: "main", Commits: main, Paths: map[string][]string{"main": {"helm/Chart.yaml", ".disabled"}}},
 		{ID: 3, Name: "docs", Default: "main", Labels: []string{"deploy", "text"}, Commits: main, Paths: map[string][]string{"main": {"README.md"}}},
 		{ID: 4, Name: "old", Default: "main", Commits: main, Archived: true, Paths: map[string][]string{"main": {"deploy/app.yaml"}}},
@@ -377,7 +379,8 @@ func TestGroupsOfGitLab(t *testing.T) {
 	f := start(t, forgetest.GitLab)
 	main := map[string]string{"main": sha1}
 	f.Repos = []forgetest.Repo{
-		{ID: 1, Name: "a", Default: "main", Commits: main, Labels: []string{"web"}}, {ID: 2, Name: "b", Default: "main", Commits: main, Group: "acme/sub"},
+		{ID: 1, Name: "a", Default: "main", Commits: main, Labels: []string{"web"}},
+		{ID: 2, Name: "b", Default: "main", Commits: main, Group: "acme/sub"},
 		{ID: 3, Name: "c", Default: "main", Commits: main, Group: "others", Shared: true},
 	}
 	tests := []struct {

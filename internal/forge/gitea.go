@@ -88,10 +88,7 @@ func (g *giteaRepos) repos(ctx context.Context) ([]repo, error) {
 	for i, r := range found {
 		out[i] = repo{
 			id: r.ID, organization: g.owner, name: r.Name, ssh: r.SSHURL, https: r.HTMLURL, defaulted: r.DefaultBranch,
-			archived: r.Archived,
-		}
-		if r.Empty {
-			out[i].defaulted = "" // it names a branch that nobody has pushed yet
+			archived: r.Archived, empty: r.Empty,
 		}
 		group.Go(func() error {
 			// They are the labels that its issues can have: there is nothing else of that name.
@@ -136,15 +133,8 @@ func (g *giteaRepos) here(ctx context.Context, r repo) error {
 	return sameRepo(found.ID, r, err)
 }
 
-func (g *giteaRepos) branch(ctx context.Context, r repo, name string) (branch, error) {
-	return readBranch(ctx, g.session, g.at(r)+"/branches/"+segment(name))
-}
-
-func (g *giteaRepos) branches(ctx context.Context, r repo) ([]branch, error) {
-	if r.defaulted == "" {
-		return nil, nil
-	}
-	return listBranches(ctx, g.session, g.at(r)+"/branches", giteaPages)
+func (g *giteaRepos) branches(ctx context.Context, r repo, only string) ([]branch, error) {
+	return branchesAt(ctx, g.session, listing[listedBranch]{path: g.at(r) + "/branches", pages: giteaPages}, only)
 }
 
 func (g *giteaRepos) has(ctx context.Context, r repo, branch, path string) (bool, error) {

@@ -136,12 +136,8 @@ func sameRepo(found int64, r repo, err error) error {
 	return nil
 }
 
-func (g *githubRepos) branch(ctx context.Context, r repo, name string) (branch, error) {
-	return readBranch(ctx, g.session, g.at(r)+"/branches/"+segment(name))
-}
-
-func (g *githubRepos) branches(ctx context.Context, r repo) ([]branch, error) {
-	return listBranches(ctx, g.session, g.at(r)+"/branches", githubPages)
+func (g *githubRepos) branches(ctx context.Context, r repo, only string) ([]branch, error) {
+	return branchesAt(ctx, g.session, listing[listedBranch]{path: g.at(r) + "/branches", pages: githubPages}, only)
 }
 
 func (g *githubRepos) has(ctx context.Context, r repo, branch, path string) (bool, error) {

@@ -191,16 +191,8 @@ func (g *gitlabRepos) here(ctx context.Context, r repo) error {
 	return sameRepo(found.ID, r, err)
 }
 
-func (g *gitlabRepos) branch(ctx context.Context, r repo, name string) (branch, error) {
-	return readBranch(ctx, g.session, g.at(r)+"/repository/branches/"+segment(name))
-}
-
-func (g *gitlabRepos) branches(ctx context.Context, r repo) ([]branch, error) {
-	found, err := listBranches(ctx, g.session, g.at(r)+"/repository/branches", gitlabPages)
-	if isAbsent(err) {
-		return nil, g.here(ctx, r) // a project whose repository is switched off
-	}
-	return found, err
+func (g *gitlabRepos) branches(ctx context.Context, r repo, only string) ([]branch, error) {
+	return branchesAt(ctx, g.session, listing[listedBranch]{path: g.at(r) + "/repository/branches", pages: gitlabPages}, only)
 }
 
 type gitlabEntry struct {

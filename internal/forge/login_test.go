@@ -140,11 +140,15 @@ func TestTokens(t *testing.T) {
 		strict bool
 		reason string
 	}{
-		{"login", "token", false, ""}, {"login", "none", false, "SecretIncomplete"}, {"nobody", "token", false, "SecretMissing"},
+		{"login", "token", false, ""},
+		{"login", "none", false, "SecretIncomplete"},
+		{"nobody", "token", false, "SecretMissing"},
 		{"other", "token", false, "SecretMissing"}, // of another namespace
 		{"bytes", "token", false, "SecretInvalid"},
-		{"login", "token", true, "SecretNotAllowed"}, {"labelled", "token", true, ""},
-		{"here", "token", false, ""}, {"there", "token", false, "SecretNotForHost"},
+		{"login", "token", true, "SecretNotAllowed"},
+		{"labelled", "token", true, ""},
+		{"here", "token", false, ""},
+		{"there", "token", false, "SecretNotForHost"},
 	}
 	for i, tc := range tests {
 		gen := pullsOf(f)
@@ -178,10 +182,13 @@ func TestAllowedForges(t *testing.T) {
 		disabled bool
 		reason   string
 	}{
-		{nil, false, ""}, {[]string{f.URL}, false, ""}, {[]string{"https://git.example.com", f.URL + "/"}, false, ""},
+		{nil, false, ""},
+		{[]string{f.URL}, false, ""},
+		{[]string{"https://git.example.com", f.URL + "/"}, false, ""},
 		{[]string{strings.Replace(f.URL, "http", "HTTP", 1)}, false, ""},
 		{[]string{"https://git.example.com/"}, false, "SCMProviderNotAllowed"},
-		{[]string{f.URL + "/deeper"}, false, "SCMProviderNotAllowed"}, {[]string{strings.Replace(f.URL, "http:", "https:", 1)}, false, "SCMProviderNotAllowed"},
+		{[]string{f.URL + "/deeper"}, false, "SCMProviderNotAllowed"},
+		{[]string{strings.Replace(f.URL, "http:", "https:", 1)}, false, "SCMProviderNotAllowed"},
 		{[]string{""}, false, "SCMProviderNotAllowed"},
 		{[]string{f.URL}, true, "SCMProvidersDisabled"},
 	}

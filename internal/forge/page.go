@@ -160,7 +160,7 @@ func (p *pager[T]) next(h http.Header, query url.Values, got int) (next url.Valu
 	switch {
 	case p.total >= 0 && len(p.all) < p.total:
 		return next, true
-	case p.total < 0 && p.last == 0 && got >= p.listing.pages.size:
+	case p.total < 0 && p.last == 0 && got >= p.pages.size:
 		return next, false
 	}
 	return nil, false

@@ -22,16 +22,10 @@ type repos interface {
 	// name is the owner and its forge, for people.
 	name() string
 	repos(ctx context.Context) ([]repo, error)
-	// branch is one branch; branches are all of them.
-	branch(ctx context.Context, r repo, name string) (branch, error)
-	branches(ctx context.Context, r repo) ([]branch, error)
+	// branches are the one of a name, or without a name all of them.
+	branches(ctx context.Context, r repo, only string) ([]branch, error)
 	// here fails unless the repository is there to be seen.
 	here(ctx context.Context, r repo) error
-	looker
-}
-
-// looker looks into repositories.
-type looker interface {
 	has(ctx context.Context, r repo, branch, path string) (bool, error)
 }
 
@@ -40,7 +34,7 @@ type repo struct {
 	id                                        int64
 	organization, name, ssh, https, defaulted string
 	labels                                    []string
-	archived                                  bool
+	archived, empty                           bool
 }
 
 type branch struct{ name, sha string }
@@ -63,19 +57,17 @@ func (b listedBranch) id() string {
 	return b.Name
 }
 
-func readBranch(ctx context.Context, s *session, path string) (branch, error) {
-	found, _, err := get[listedBranch](ctx, s, path, nil)
-	if err != nil {
-		return branch{}, err
+// branchesAt reads the branch of a name, or all that there are below a path.
+func branchesAt(ctx context.Context, s *session, l listing[listedBranch], only string) ([]branch, error) {
+	if only != "" {
+		found, _, err := get[listedBranch](ctx, s, l.path+"/"+segment(only), nil)
+		if err == nil && found.id() == "" {
+			err = fault.Transientf("AnswerIncomplete", "asking %s: the branch has no name or no commit", s.place())
+		}
+		return []branch{{name: found.Name, sha: found.sha()}}, err
 	}
-	if found.id() == "" {
-		return branch{}, fault.Transientf("AnswerIncomplete", "asking %s: the branch has no name or no commit", s.place())
-	}
-	return branch{name: found.Name, sha: found.sha()}, nil
-}
-
-func listBranches(ctx context.Context, s *session, path string, pages pages) ([]branch, error) {
-	found, err := list(ctx, s, listing[listedBranch]{path: path, pages: pages, id: listedBranch.id})
+	l.id = listedBranch.id
+	found, err := list(ctx, s, l)
 	if err != nil {
 		return nil, err
 	}
@@ -158,21 +150,19 @@ func (w *walk) of(ctx context.Context, from repos, r repo) ([]map[string]any, er
 }
 
 func (w *walk) branches(ctx context.Context, from repos, r repo) ([]branch, error) {
-	if w.allBranches {
-		return from.branches(ctx, r)
-	}
-	if r.defaulted == "" {
+	only := r.defaulted
+	if r.empty || only == "" && !w.allBranches {
 		return nil, nil // nothing was ever pushed to it
 	}
-	found, err := from.branch(ctx, r, r.defaulted)
+	if w.allBranches {
+		only = ""
+	}
+	found, err := from.branches(ctx, r, only)
 	if isAbsent(err) {
 		// An empty repository has no branch, and neither has one that we may no longer see. Only the first is an answer.
 		return nil, from.here(ctx, r)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return []branch{found}, nil
+	return found, err
 }
 
 // parameters are what a template may use. Their names are those of Argo CD.
@@ -240,7 +230,7 @@ func (w *walk) passes(ctx context.Context, looks look) (bool, error) {
 
 // look asks about the paths of one branch, about each only once.
 type look struct {
-	from   looker
+	from   repos
 	repo   repo
 	branch string
 	known  map[string]bool

@@ -83,10 +83,11 @@ func (f *Forge) hub(r *http.Request, names []string) Answer {
 }
 
 func (f *Forge) hubRepo(r Repo) object {
+	at := "forge.example.com"
 	out := object{
 		"id": r.ID, "name": r.Name, "owner": object{"login": Owner}, "default_branch": r.Default, "archived": r.Archived,
-		"ssh_url": "git@forge.example.com:" + Owner + "/" + r.Name + ".git", "clone_url": "https://forge.example.com/" + Owner + "/" + r.Name + ".git",
-		"html_url": "https://forge.example.com/" + Owner + "/" + r.Name, "empty": len(r.Commits) == 0, "private": true,
+		"ssh_url": "git@" + at + ":" + Owner + "/" + r.Name + ".git", "clone_url": "https://" + at + "/" + Owner + "/" + r.Name + ".git",
+		"html_url": "https://" + at + "/" + Owner + "/" + r.Name, "empty": len(r.Commits) == 0, "private": true,
 	}
 	if f.Kind == GitHub {
 		out["topics"] = r.Labels
@@ -213,7 +214,8 @@ func (f *Forge) mergeRequests(r *http.Request, repo Repo, rest []string) Answer 
 			return one(shown)
 		}
 		missing := func(label string) bool { return label != "" && !slices.Contains(p.Labels, label) }
-		if want := query.Get("state"); want != "" && want != state || slices.ContainsFunc(strings.Split(query.Get("labels"), ","), missing) {
+		lacking := slices.ContainsFunc(strings.Split(query.Get("labels"), ","), missing)
+		if want := query.Get("state"); want != "" && want != state || lacking {
 			continue
 		}
 		all = append(all, shown)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -143,9 +144,7 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	for name, values := range answer.Header {
-		noted.Header()[name] = values
-	}
+	maps.Copy(noted.Header(), answer.Header)
 	noted.Header().Set("Content-Type", "application/json; charset=utf-8")
 	noted.WriteHeader(answer.Status)
 	_, _ = noted.Write(answer.Body)
