@@ -10,6 +10,7 @@ require (
 	github.com/gobwas/glob v1.1.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-jsonnet v0.22.0
+	github.com/gosimple/unidecode v1.0.1
 	github.com/hiddeco/sshsig v0.2.0
 	github.com/itchyny/gojq v0.12.19
 	github.com/landlock-lsm/go-landlock v0.11.0

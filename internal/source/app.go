@@ -3,17 +3,11 @@ package source
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"crypto/hmac"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -87,7 +81,7 @@ func (a *apps) request(ctx context.Context, entry core.Repository, trust core.Tr
 		return appToken{}, fault.Terminalf("CredentialsInvalid", "signing in as a GitHub App: githubAppEnterpriseBaseUrl is not "+
 			"a URL like https://ghe.example.com/api/v3; correct the secret of the repository")
 	}
-	proof, err := appProof(app, a.now())
+	proof, err := app.Proof(a.now())
 	if err != nil {
 		return appToken{}, fault.Terminalf("CredentialsInvalid",
 			"signing in as a GitHub App: %w; correct the secret of the repository", err)
@@ -97,7 +91,7 @@ func (a *apps) request(ctx context.Context, entry core.Repository, trust core.Tr
 	if err != nil {
 		return appToken{}, fmt.Errorf("asking for a token: %w", err)
 	}
-	request.Header.Set("Authorization", "Bearer "+proof)
+	request.Header.Set("Authorization", "Bearer "+proof.Reveal())
 	request.Header.Set("Accept", "application/vnd.github+json")
 	client, err := appClient(entry, at, trust)
 	if err != nil {
@@ -154,38 +148,4 @@ func appClient(entry core.Repository, at *url.URL, trust core.Trust) (*http.Clie
 		Transport: transport, Timeout: 30 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
-}
-
-// appProof is the signed claim of being the app, as RFC 7519 and GitHub have it. It begins a minute ago, for clocks that
-// differ.
-func appProof(app core.GitHubApp, now time.Time) (string, error) {
-	block, _ := pem.Decode([]byte(app.PrivateKey.Reveal()))
-	if block == nil {
-		return "", errors.New("githubAppPrivateKey is not PEM")
-	}
-	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
-	if err != nil {
-		parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-		if err != nil {
-			return "", errors.New("githubAppPrivateKey is not a private key")
-		}
-		var ok bool
-		if key, ok = parsed.(*rsa.PrivateKey); !ok {
-			return "", errors.New("githubAppPrivateKey is not an RSA key")
-		}
-	}
-	claims, err := json.Marshal(map[string]any{
-		"iat": now.Add(-time.Minute).Unix(), "exp": now.Add(9 * time.Minute).Unix(), "iss": fmt.Sprint(app.ID),
-	})
-	if err != nil {
-		return "", fmt.Errorf("writing the claims: %w", err)
-	}
-	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"RS256","typ":"JWT"}`)) + "." + encode(claims)
-	sum := sha256.Sum256([]byte(text))
-	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
-	if err != nil {
-		return "", errors.New("githubAppPrivateKey cannot sign")
-	}
-	return text + "." + encode(signature), nil
 }
