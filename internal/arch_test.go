@@ -41,6 +41,7 @@ var layers = []layer{
 	},
 	{folder: "internal/source", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/render", may: []string{"api", "internal/core", "internal/worker"}, why: parts},
+	{folder: "internal/plugin", may: []string{"internal/core"}, why: parts},
 	{folder: "internal/cluster", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/settings", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/script", may: []string{"api", "internal/core", "internal/worker"}, why: parts},

@@ -24,6 +24,7 @@
 //   - source/web: HTTP with rules on where a login may go and what content may choose.
 //   - render: trees and parameters turned into manifests, by a process that has neither files nor network; render/helm and
 //     render/kustomize do so with the libraries of those tools.
+//   - plugin: config management plugins, which run beside us, asked over their sockets.
 //   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
 //   - settings: the config maps and secrets of the installation turned into one immutable value.
 //   - script: what users write in jq and Lua, compiled once and run under limits; Lua in a worker process.

@@ -128,7 +128,7 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		return plan.Plan{}, "", err
 	}
 	defer func() { _ = from.close() }()
-	renders, err := newRenderHost()
+	renders, err := newRenderHost("")
 	if err != nil {
 		return plan.Plan{}, "", err
 	}

@@ -19,7 +19,7 @@ func local(ctx context.Context, dir string, app *v1alpha1.Application) ([]string
 		return nil, fmt.Errorf("opening the local folder: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	renders, err := newRenderHost()
+	renders, err := newRenderHost("")
 	if err != nil {
 		return nil, err
 	}

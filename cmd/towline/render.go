@@ -41,7 +41,7 @@ func renderApp(ctx context.Context, app *v1alpha1.Application, r cli.Rendering) 
 		defer func() { _ = root.Close() }()
 		from = folderFirst{Sources: from, tree: root.FS()}.of(app)
 	}
-	renders, err := newRenderHost()
+	renders, err := newRenderHost("")
 	if err != nil {
 		return cli.Rendered{}, err
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/pairs"
-	"github.com/towline-cd/towline/internal/render"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
 )
@@ -33,6 +32,7 @@ type runOptions struct {
 	context    string
 	namespace  string
 	data       string
+	plugins    string
 	workers    int
 	audit      time.Duration
 	metrics    string
@@ -61,6 +61,8 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.context, "context", "", "context of the kubeconfig")
 	f.StringVarP(&o.namespace, "namespace", "n", v1alpha1.DefaultNamespace, "namespace of the Applications and the settings")
 	f.StringVar(&o.data, "data", "", "folder for fetched repositories; it may be lost at any time (default: the user's cache folder)")
+	f.StringVar(&o.plugins, "plugins", "",
+		"folder of the sockets of config management plugins, such as /home/argocd/cmp-server/plugins; empty is no plugins")
 	f.IntVar(&o.workers, "workers", 10, "how many applications are worked on at once")
 	f.DurationVar(&o.audit, "audit", 30*time.Second,
 		"how often an object that is thought to be in sync is checked against the server; 0 is never")
@@ -82,7 +84,7 @@ type parts struct {
 	pairs      *pairs.Store
 	shelf      *shelf.Shelf
 	scripts    *scripts
-	renders    *render.Host
+	renders    *renders
 	controller *controller.Controller
 	events     *event.Writer
 	metrics    *metric.Metrics

@@ -68,7 +68,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	if err := p.openData(ctx, config, openOptions{dir: o.data, fetching: first.Fetching}); err != nil {
 		return nil, err
 	}
-	if p.renders, err = newRenderHost(); err != nil {
+	if p.renders, err = newRenderHost(o.plugins); err != nil {
 		return nil, err
 	}
 	p.engine = engine.New(engine.Options{

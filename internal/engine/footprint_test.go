@@ -3,6 +3,7 @@ package engine
 import (
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -162,6 +163,41 @@ func TestARestartRendersNothing(t *testing.T) {
 	if w.renders != 1 {
 		t.Errorf("a hard refresh made %d renders", w.renders)
 	}
+}
+
+// TestWhatAPluginMadeGoesStale: it may have looked at more than content, so it
+// is asked again by itself, and neither memory nor the shelf is believed then.
+func TestWhatAPluginMadeGoesStale(t *testing.T) {
+	w := newWorld(shop())
+	w.shelf, w.byPlugin = pile{}, true
+	w.commits["c1"], w.head = twoWaves, "c1"
+	e := w.engine()
+	for range 50 {
+		if _, err := e.Reconcile(t.Context(), "shop"); err != nil {
+			t.Fatal(err)
+		}
+		w.ready()
+	}
+	start := e.Now()
+	look := func(e *Engine, after time.Duration, renders int) Result {
+		t.Helper()
+		w.count()
+		e.Now = func() time.Time { return start.Add(after) }
+		result, err := e.Reconcile(t.Context(), "shop")
+		if err != nil || w.renders != renders {
+			t.Errorf("after %s: %d renders, want %d, %v", after, w.renders, renders, err)
+		}
+		return result
+	}
+	if got := look(e, time.Hour, 0); got.After != 23*time.Hour {
+		t.Errorf("it wants to be looked at after %s", got.After)
+	}
+	look(w.engine(), time.Hour, 0)
+	if got := look(e, 25*time.Hour, 1); got.After != 24*time.Hour {
+		t.Errorf("it wants to be looked at after %s", got.After)
+	}
+	look(w.engine(), 26*time.Hour, 0)
+	look(w.engine(), 50*time.Hour, 1)
 }
 
 // TestTheQuestionIsAPartOfTheAnswer: another parameter, another cluster version

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -71,11 +72,13 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 	written, err := e.report(ctx, o, app.Status.OperationState)
 	e.refreshed(ctx, o, start, decision, written != app)
 	err = errors.Join(err, retriable(o.err))
-	e.quiet.keep(name, mark, known && err == nil && decision.After == 0 && o.err == nil && written == app && o.settled() && !e.Ailing(name))
+	due := e.due(o)
+	e.quiet.keep(name, mark,
+		known && err == nil && decision.After == 0 && due == 0 && o.err == nil && written == app && o.settled() && !e.Ailing(name))
 	if o.plan != nil && !o.settled() && decision.After == 0 {
 		return Result{After: askAgain}, err
 	}
-	return Result{After: decision.After}, err
+	return Result{After: cmp.Or(decision.After, due)}, err
 }
 
 // retriable is the error that the queue should try again for; one that waits

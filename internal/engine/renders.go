@@ -35,6 +35,9 @@ type rendered struct {
 	Revision, APIs string
 	// Needs are what had to be fetched besides.
 	Needs []needed
+	// Made is when a plugin made it; zero for what follows from its content
+	// alone.
+	Made time.Time `json:",omitzero"`
 	// Names are kept here for the next process.
 	Names []string
 

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
@@ -202,6 +203,9 @@ func (r *rendered) fits(trees manifest.Trees) bool {
 // have fetched.
 func (e *Engine) stands(ctx context.Context, o *observation, r *rendered) bool {
 	maxAge := e.Settings().MaxAge
+	if !r.Made.IsZero() && e.Now().Sub(r.Made) > pluginAge {
+		return false
+	}
 	for _, n := range r.Needs {
 		if n.Need.Kind == manifest.NeedFile {
 			if e.Now().Sub(n.Seen) > maxAge {
@@ -219,6 +223,26 @@ func (e *Engine) stands(ctx context.Context, o *observation, r *rendered) bool {
 		}
 	}
 	return true
+}
+
+// pluginAge is how long what a plugin made is taken for what it would make, as
+// in Argo CD: it may look at more than content.
+const pluginAge = 24 * time.Hour
+
+// due is how long what plugins made for an application still stands; zero if no
+// plugin did.
+func (e *Engine) due(o *observation) time.Duration {
+	var out time.Duration
+	for _, r := range o.rendered {
+		if r == nil || r.Made.IsZero() {
+			continue
+		}
+		left := max(pluginAge-e.Now().Sub(r.Made), time.Second)
+		if out == 0 || left < out {
+			out = left
+		}
+	}
+	return out
 }
 
 func needOrigin(o *observation, n manifest.Need) manifest.Origin {
@@ -248,6 +272,9 @@ func (e *Engine) make(
 			}
 			if result.UsesAPIs {
 				r.APIs = req.Kube.Digest
+			}
+			if result.Type == v1alpha1.SourceTypePlugin {
+				r.Made = e.Now()
 			}
 			return r, nil
 		}

@@ -41,6 +41,8 @@ type world struct {
 	beside map[string]map[string]string
 	// usesRevision makes the revision a part of what is rendered.
 	usesRevision bool
+	// byPlugin says that a plugin renders.
+	byPlugin bool
 	// usesAPIs makes those of the cluster a part of it, and kube is what it has.
 	usesAPIs bool
 	kube     *manifest.Kube
@@ -276,6 +278,9 @@ func (r *renderer) Render(_ context.Context, trees manifest.Trees, _ manifest.Re
 	}
 	objects, err := manifest.Parse("all.yaml", data)
 	result := manifest.Result{Objects: objects, Incomplete: r.incomplete, Type: v1alpha1.SourceTypeDirectory, UsesRevision: r.usesRevision, UsesAPIs: r.usesAPIs}
+	if r.byPlugin {
+		result.Type = v1alpha1.SourceTypePlugin
+	}
 	if tree, ok := trees[""].(traced); ok {
 		for _, name := range []string{"all.yaml", "extra.yaml"} {
 			read, _ := tree.Trace(reads.File, name)

@@ -21,6 +21,7 @@ var tools = map[v1alpha1.SourceType]Tool{
 	v1alpha1.SourceTypeDirectory: renderDirectory,
 	v1alpha1.SourceTypeHelm:      helm.Render,
 	v1alpha1.SourceTypeKustomize: kustomize.Render,
+	v1alpha1.SourceTypePlugin:    renderPlugin,
 }
 
 func renderDirectory(ctx context.Context, trees manifest.Trees, req manifest.Request) (manifest.Result, error) {

@@ -213,7 +213,7 @@ func appendResult(out []byte, r manifest.Result) []byte {
 	out = worker.AppendText(out, string(r.Type))
 	out = worker.AppendCount(out, len(r.Needs))
 	for _, n := range r.Needs {
-		for _, text := range []string{string(n.Kind), n.URL, n.Chart, n.Revision, n.Why} {
+		for _, text := range []string{string(n.Kind), n.URL, n.Chart, n.Revision, n.Why, n.Variables} {
 			out = worker.AppendText(out, text)
 		}
 	}
@@ -228,6 +228,7 @@ func readResult(c *worker.Cursor) manifest.Result {
 	for n := c.Count(); n > 0 && c.Err == nil; n-- {
 		r.Needs = append(r.Needs, manifest.Need{
 			Kind: manifest.NeedKind(c.Text()), URL: c.Text(), Chart: c.Text(), Revision: c.Text(), Why: c.Text(),
+			Variables: c.Text(),
 		})
 	}
 	r.UsesRevision, r.UsesAPIs, r.Incomplete = c.Truth(), c.Truth(), c.Truth()

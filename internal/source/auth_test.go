@@ -2,6 +2,8 @@ package source
 
 import (
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -296,13 +298,13 @@ func TestRedirectToTheOtherSpelling(t *testing.T) {
 // authority makes certificates.
 type authority struct {
 	cert *x509.Certificate
-	key  *rsa.PrivateKey
+	key  *ecdsa.PrivateKey
 	pem  string
 }
 
 func newAuthority(t *testing.T) authority {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +325,7 @@ func newAuthority(t *testing.T) authority {
 
 func (a authority) issue(t *testing.T, hosts ...string) (certPEM, keyPEM string) {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,8 +337,12 @@ func (a authority) issue(t *testing.T, hosts ...string) (certPEM, keyPEM string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	private := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(private)
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}))
 }
 
 func TestCertificates(t *testing.T) {
@@ -444,12 +450,19 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-func TestGitHubApp(t *testing.T) {
+// rsaKey is a key as GitHub gives them to apps.
+func rsaKey(t *testing.T) (*rsa.PrivateKey, string) {
+	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	private := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+	return key, string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+}
+
+func TestGitHubApp(t *testing.T) {
+	key, private := rsaKey(t)
+	_, other := rsaKey(t)
 	now := time.Now()
 	asked := 0
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -503,7 +516,7 @@ func TestGitHubApp(t *testing.T) {
 	tree(t, store, repo.url, commit)
 
 	for name, app := range map[string]core.GitHubApp{
-		"another key":     {ID: 11, InstallationID: 22, PrivateKey: core.NewSecret(otherKey(t)), BaseURL: api.URL + "/api/v3"},
+		"another key":     {ID: 11, InstallationID: 22, PrivateKey: core.NewSecret(other), BaseURL: api.URL + "/api/v3"},
 		"no installation": {ID: 11, PrivateKey: core.NewSecret(private), BaseURL: api.URL},
 		"no such app":     {ID: 11, InstallationID: 33, PrivateKey: core.NewSecret(private), BaseURL: api.URL + "/api/v3"},
 		"not a key":       {ID: 11, InstallationID: 22, PrivateKey: core.NewSecret(canary), BaseURL: api.URL},
@@ -517,12 +530,6 @@ func TestGitHubApp(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-func otherKey(t *testing.T) string {
-	t.Helper()
-	_, key := newAuthority(t).issue(t, "x")
-	return key
 }
 
 func TestPrivateFolderOfAKilledProcessIsRemoved(t *testing.T) {

@@ -36,6 +36,9 @@ func (p program) startBatch(ctx context.Context, dir string) (*batch, error) {
 	command := p.command(ctx, call{dir: dir, args: []string{"cat-file", "--batch"}})
 	b := &batch{cancel: cancel, ended: make(chan struct{}), stderr: &bounded{limit: 4 << 10}}
 	err := b.start(command)
+	if err == nil {
+		p.limits.bound(command)
+	}
 	if err != nil {
 		cancel()
 		return nil, fault.Transientf("GitFailed", "starting git to read objects: %w", err)

@@ -21,9 +21,12 @@ type program struct {
 	home    string // an empty folder, in which git also runs when it needs no repository
 	env     []string
 	timeout time.Duration
-	maxSize int64         // bytes of one file that git writes
+	limits  limits
 	slots   chan struct{} // one per process that may run at the same time
 }
+
+// limits are those of one git process: the bytes of one file that it writes, and of its memory.
+type limits struct{ file, memory int64 }
 
 // sshCommand is for those who were told of no entries: whoever the machine believes is believed, and nobody signs in.
 const sshCommand = sshBase + " -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes -o IdentityAgent=none"
@@ -59,7 +62,7 @@ func newProgram(o Options, home string) (program, error) {
 		protocols += ":file"
 	}
 	return program{
-		path: path, home: home, timeout: o.Timeout, maxSize: o.MaxFetch, slots: make(chan struct{}, o.Parallel),
+		path: path, home: home, timeout: o.Timeout, limits: limits{file: o.MaxFetch, memory: o.MaxMemory}, slots: make(chan struct{}, o.Parallel),
 		env: append([]string{
 			"PATH=" + filepath.Dir(path) + ":/usr/local/bin:/usr/bin:/bin",
 			"HOME=" + home, "XDG_CONFIG_HOME=" + home, "LC_ALL=C",
@@ -67,6 +70,8 @@ func newProgram(o Options, home string) (program, error) {
 			"GIT_CEILING_DIRECTORIES=" + filepath.Dir(home),
 			"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "SSH_ASKPASS=/bin/false",
 			"GIT_PROTOCOL_FROM_USER=0", "GIT_ALLOW_PROTOCOL=" + protocols,
+			// Where the system does not bound memory, git itself refuses what is too much at once.
+			"GIT_ALLOC_LIMIT=" + strconv.FormatInt(o.MaxMemory>>10, 10) + "k",
 			"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_SSH_COMMAND=" + sshCommand,
 		}, o.Env...),
 	}, nil
@@ -118,7 +123,7 @@ func (p program) run(ctx context.Context, c call) ([]byte, error) {
 	}
 	err := command.Start()
 	if err == nil {
-		limitFiles(command, p.maxSize)
+		p.limits.bound(command)
 		err = command.Wait()
 	}
 	if ctx.Err() != nil {
@@ -161,7 +166,8 @@ func (p program) command(ctx context.Context, c call) *exec.Cmd {
 
 // bounded keeps the first limit bytes, and ends the writer if it can when there are more.
 type bounded struct {
-	bytes.Buffer
+	// Not embedded: who copies into it would use the buffer's own way to read, which knows no limit.
+	kept  bytes.Buffer
 	limit int
 	over  bool
 	stop  func()
@@ -169,21 +175,29 @@ type bounded struct {
 
 // Write never fails, so that git is not told by a broken pipe.
 func (b *bounded) Write(data []byte) (int, error) {
-	if room := b.limit - b.Len(); len(data) > room {
-		b.Buffer.Write(data[:max(room, 0)])
+	if room := b.limit - b.kept.Len(); len(data) > room {
+		b.kept.Write(data[:max(room, 0)])
 		if b.over = true; b.stop != nil {
 			b.stop()
 		}
 		return len(data), nil
 	}
-	return b.Buffer.Write(data)
+	return b.kept.Write(data)
 }
+
+// Bytes is what was kept.
+func (b *bounded) Bytes() []byte { return b.kept.Bytes() }
+
+// String is what was kept, as text.
+func (b *bounded) String() string { return b.kept.String() }
 
 // complaints are what git says when a person has to act, in the order in which they are looked for.
 var complaints = []struct{ says, reason, advice string }{
 	{"no space left on device", "", ""},
 	{"died of signal 25", "RepositoryTooLarge", "it is larger than the limit of one fetch"},
 	{"file too large", "RepositoryTooLarge", "it is larger than the limit of one fetch"},
+	{"out of memory", "RepositoryTooLarge", "it takes more memory than git is given"},
+	{"attempting to allocate", "RepositoryTooLarge", "it takes more memory than git is given"},
 	{"returned error: 30", "RepositoryMoved", "the server says that it is elsewhere, and a login is not taken along; write the new URL"},
 	{"does not allow request for unadvertised object", "ObjectNotAdvertised", "the server only gives out branches and tags"},
 	{"not our ref", "CommitNotFound", "the repository has no such commit; was it removed by a forced push?"},

@@ -4,4 +4,4 @@ package source
 
 import "os/exec"
 
-func limitFiles(*exec.Cmd, int64) {}
+func (limits) bound(*exec.Cmd) {}

@@ -47,6 +47,9 @@ type Options struct {
 	MaxFile int64
 	// MaxFetch bounds what one fetch may bring, 2 GiB by default; it holds on Linux.
 	MaxFetch int64
+	// MaxMemory bounds what a git process may have in memory, 1 GiB by default; it holds on Linux, and for one object
+	// everywhere.
+	MaxMemory int64
 	// MaxFiles bounds how many names the folders of one snapshot may hold together, a million by default.
 	MaxFiles int
 	// Book says how to sign in and whom to trust. Without one nobody signs in, save by a login in the URL itself.
@@ -182,6 +185,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxFetch <= 0 {
 		o.MaxFetch = 2 << 30
+	}
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = 1 << 30
 	}
 	if o.MaxFiles <= 0 {
 		o.MaxFiles = 1_000_000

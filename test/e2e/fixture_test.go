@@ -91,13 +91,14 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// start runs towline and waits until it says that it is ready.
-func (f *fixture) start() {
+// start runs towline, with further flags, and waits until it says that it is
+// ready.
+func (f *fixture) start(flags ...string) {
 	f.Helper()
 	ready := make(chan struct{})
 	f.log.notify("msg=ready", ready)
-	f.process = exec.CommandContext(context.Background(), binary, "run",
-		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0")
+	f.process = exec.CommandContext(context.Background(), binary, append([]string{"run",
+		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0"}, flags...)...)
 	f.process.Stderr = f.log
 	f.process.SysProcAttr = dieWithParent()
 	f.must(f.process.Start())

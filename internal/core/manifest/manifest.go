@@ -86,6 +86,8 @@ type Need struct {
 	Chart string
 	// Revision is a revision of git, or a version or range of versions of a chart.
 	Revision string
+	// Variables are what a plugin is told, each as NAME=value, with a zero byte between them. They may hold secrets.
+	Variables string
 	// Why names what asks for it: a file and what it says there.
 	Why string
 }
@@ -101,6 +103,9 @@ const (
 	NeedChart NeedKind = "chart"
 	// NeedFile is the file behind a URL. Its tree holds that one file, under the name "content".
 	NeedFile NeedKind = "file"
+	// NeedPlugin is what the config management plugin makes of the source whose name is in URL; with none, one that says
+	// that it can. Its tree holds a file for each manifest, in the order of their names.
+	NeedPlugin NeedKind = "plugin"
 )
 
 // ID names the tree that the need is met with.
