@@ -29,6 +29,7 @@
 //   - script: what users write in jq and Lua, compiled once and run under limits; Lua in a worker process.
 //   - worker: how this program runs itself as a process that is not trusted; what render and script have in common.
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
+//   - registrar: clusters put on the hub's list and taken off: their secret there, and the account that they give us.
 //   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
 //   - metric: transitions and the cached Applications turned into metrics, with Argo CD's names.
 //   - shelf: sealed bytes on disk, kept for the next process; what was rendered is on it.
@@ -46,6 +47,7 @@
 //   - core/reads: what a render read, and which applications a push concerns.
 //   - core/environment: the variables that may stand in the fields of a source.
 //   - core/repository: what is known of a place that content comes from, secrets among it.
+//   - core/roster: the hub's list of clusters: what the secret of one says, and how it is written.
 //   - core/chart: what charts say of themselves: which version is meant, and which dependencies are missing.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.
