@@ -26,7 +26,7 @@ func (e *Env) setsOf(file string) ([]*v1alpha1.ApplicationSet, error) {
 	var out []*v1alpha1.ApplicationSet
 	for _, u := range objects {
 		if u.GroupVersionKind() != v1alpha1.GroupVersion().WithKind(v1alpha1.ApplicationSetKind) {
-			return nil, usagef("%s holds a %s %q, and no ApplicationSet (%s)", file, u.GetKind(), u.GetName(), v1alpha1.GroupVersion())
+			return nil, usagef("%s holds %s %q, which is no ApplicationSet (%s)", file, u.GetKind(), u.GetName(), v1alpha1.GroupVersion())
 		}
 		encoded, err := u.MarshalJSON()
 		if err != nil {

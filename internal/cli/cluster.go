@@ -274,7 +274,8 @@ func clusterRow(d clusterDocument, wide bool) []cell {
 	}
 	paint := map[string]colour{connected: green, unconnected: red, unasked: yellow}[d.ConnectionState.Status]
 	row := []cell{
-		word(server), word(d.Name), word(orNothing(d.ServerVersion)), {text: d.ConnectionState.Status, colour: paint},
+		word(server), word(d.Name), word(orNothing(d.ServerVersion)),
+		{text: d.ConnectionState.Status, colour: paint},
 		word(cut(d.ConnectionState.Message, messageWidth)), word(d.Project),
 	}
 	if !wide {

@@ -219,7 +219,7 @@ func (c *adding) known(all []roster.Entry, cluster roster.Cluster) (*roster.Entr
 			wanted.Config.BearerToken = e.Config.BearerToken
 		}
 		if d := roster.Differences(e.Cluster, wanted); len(d) > 0 && !c.upsert {
-			return nil, fmt.Errorf("cluster %q (%s) is on the list already, with another %s; --upsert changes it, and %q shows it",
+			return nil, fmt.Errorf("cluster %q (%s) is on the list already and differs in %s; --upsert changes it, and %q shows it",
 				e.Name, e.Server, strings.Join(d, ", "), "towline cluster get "+e.Server)
 		}
 		return e, nil
@@ -279,13 +279,20 @@ func (c *adding) tried(ctx context.Context, cluster roster.Cluster, token roster
 func warning(from string, g roster.Grant) string {
 	where := fmt.Sprintf("in the cluster of context %q", from)
 	if len(g.Namespaces) > 0 {
-		where = fmt.Sprintf("in namespace %s of the cluster of context %q", quoted(g.Namespaces, ", "), from)
+		where = fmt.Sprintf("in %s of the cluster of context %q", numberedNames("namespace", g.Namespaces), from)
 	}
 	may := "may do everything"
 	if g.ReadOnly {
 		may = "may read everything, secrets among it, and write nothing,"
 	}
 	return fmt.Sprintf("WARNING: this makes a service account %q that %s %s", g.Account.Name, may, where)
+}
+
+func numberedNames(what string, names []string) string {
+	if len(names) > 1 {
+		what += "s"
+	}
+	return what + " " + quoted(names, ", ")
 }
 
 // tell reports steps that were done in the target cluster.

@@ -103,8 +103,16 @@ func TestNoLoginIsTold(t *testing.T) {
 	}
 	given := "clusters: [{secret: s, data: {name: prod, server: 'https://a', config: '" + string(config) + "'}}]\n"
 	for _, words := range [][]string{
-		{"list"}, {"list", "-o", "wide"}, {"list", "-o", "json"}, {"list", "-o", "yaml"}, {"get", "prod"}, {"get", "prod", "-o", "wide"},
-		{"get", "prod", "-o", "json"}, {"set", "prod", "--name", "x"}, {"rotate-auth", "prod"}, {"rm", "prod", "--yes"},
+		{"list"},
+		{"list", "-o", "wide"},
+		{"list", "-o", "json"},
+		{"list", "-o", "yaml"},
+		{"get", "prod"},
+		{"get", "prod", "-o", "wide"},
+		{"get", "prod", "-o", "json"},
+		{"set", "prod", "--name", "x"},
+		{"rotate-auth", "prod"},
+		{"rm", "prod", "--yes"},
 	} {
 		w := townOf(t, map[string]string{"given/clusters.yaml": given})
 		got := (&desk{hub: newMemory(), town: w}).run(t, append([]string{"cluster"}, words...)...)

@@ -99,7 +99,7 @@ func TestProjectEdits(t *testing.T) {
 			}
 			if err != nil {
 				said = err.Error()
-			} else if d := cmp.Diff(retail(t, orElse(test.then, test.given)), p); d != "" {
+			} else if d := cmp.Diff(encoded(t, retail(t, orElse(test.then, test.given))), encoded(t, p)); d != "" {
 				t.Errorf("the project (-want +got):\n%s", d)
 			}
 			if !strings.Contains(said, test.says) {
@@ -107,6 +107,16 @@ func TestProjectEdits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// encoded is a project as the server gets it.
+func encoded(t *testing.T, p *v1alpha1.AppProject) string {
+	t.Helper()
+	b, err := yaml.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 func orElse(a, b string) string {

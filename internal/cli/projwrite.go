@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -160,9 +162,15 @@ func newProjSet(env *Env, g *global) *cobra.Command {
 		if err == nil && !given {
 			err = usagef("say what to set, as in --description")
 		}
+		var names []string
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if cmd.LocalNonPersistentFlags().Lookup(f.Name) != nil {
+				names = append(names, "--"+f.Name)
+			}
+		})
 		return func(p *v1alpha1.AppProject) (string, error) {
 			edit(&p.Spec)
-			return "set", nil
+			return "set by " + strings.Join(names, ", "), nil
 		}, err
 	})
 }
@@ -206,6 +214,7 @@ func (c *projecting) remove(ctx context.Context, name string) error {
 			members = append(members, apps.Items[i].Name)
 		}
 	}
+	slices.Sort(members)
 	if len(members) > 0 {
 		return fmt.Errorf("project %q has %s: %s; delete them, or give them another spec.project", name,
 			plural(len(members), "application"), some(members))

@@ -98,7 +98,7 @@ func TestClusterCommands(t *testing.T) {
 	_, errOut = towline(0, "add", "second", "--label", "tier=prod", "--name", "prod")
 	f.wants(errOut, "is on the list already, as you say")
 	_, errOut = towline(20, "add", "second", "--name", "prod", "--project", "retail")
-	f.wants(errOut, "with another project; --upsert changes it")
+	f.wants(errOut, "differs in project; --upsert changes it")
 	towline(0, "add", "second", "--name", "prod", "--yes", "--project", "retail", "--upsert")
 
 	out, _ = towline(0, "list")

@@ -102,7 +102,7 @@ func TestNothingIsTold(t *testing.T) {
 // The words of a decoder may have a piece of what they could not decode.
 func TestBrokenSecrets(t *testing.T) {
 	for name, test := range map[string]struct{ key, value, says string }{
-		"no JSON":     {"config", `{"bearerToken": "hush", hush}`, `no JSON, at byte 26`},
+		"no JSON":     {"config", `{"bearerToken": "hush", hush}`, `no JSON, at byte 25`},
 		"wrong type":  {"config", `{"bearerToken": ["hush"]}`, `field "bearerToken" is of the wrong type`},
 		"no base64":   {"config", `{"tlsClientConfig":{"keyData":"hush!"}}`, "base64"},
 		"wrong shard": {"shard", "first", `key "shard" of secret "s" is "first"`},
