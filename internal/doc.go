@@ -31,6 +31,7 @@
 //   - worker: how this program runs itself as a process that is not trusted; what render and script have in common.
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
 //   - forge: GitHub, GitLab, Gitea and services of users asked for what the generators of ApplicationSets want to know.
+//   - registrar: clusters put on the hub's list and taken off: their secret there, and the account that they give us.
 //   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
 //   - metric: transitions and the cached Applications turned into metrics, with Argo CD's names.
 //   - shelf: sealed bytes on disk, kept for the next process; what was rendered is on it.
@@ -49,6 +50,7 @@
 //   - core/environment: the variables that may stand in the fields of a source.
 //   - core/repository: what is known of a place that content comes from, secrets among it.
 //   - core/slug: a text turned into a name that a DNS label can hold.
+//   - core/roster: the hub's list of clusters: what the secret of one says, and how it is written.
 //   - core/chart: what charts say of themselves: which version is meant, and which dependencies are missing.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.

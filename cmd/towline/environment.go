@@ -53,6 +53,7 @@ func environment() *cli.Env {
 		Judge:    newFileJudge,
 		ReadFile: os.ReadFile,
 	}
+	withDeclarations(e)
 	if w, h, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
 		e.Width, e.Height = w, h
 	}

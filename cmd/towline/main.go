@@ -55,7 +55,8 @@ func command(env *cli.Env) *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &cli.UsageError{Err: err} })
-	root.AddCommand(runCommand(), cli.NewApp(env), cli.NewRender(env), cli.NewHealth(env))
+	root.AddCommand(runCommand(), cli.NewApp(env), cli.NewAppSet(env), cli.NewProj(env), cli.NewCluster(env),
+		cli.NewRender(env), cli.NewHealth(env))
 	return root
 }
 

@@ -1,8 +1,9 @@
 // Package cli holds the commands that people and CI jobs type, one file each:
 // they show what the hub knows and ask the controller to act. It must not do
-// the controller's work: the only things that it writes are a wish (an
-// operation, a refresh, a deletion) on an Application, and an action that a
-// person runs on an object, which the engine carries out.
+// the controller's work: what it writes is a wish (an operation, a refresh, a
+// deletion) on an Application, an action that a person runs on an object, which
+// the engine carries out, and what people declare: projects, ApplicationSets,
+// and the list of clusters.
 package cli
 
 import (
@@ -15,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/appset"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/roster"
 )
 
 // Hub is the Applications of one namespace.
@@ -30,6 +33,51 @@ type Hub interface {
 // Projects are the AppProjects of the same namespace.
 type Projects interface {
 	Project(ctx context.Context, name string) (*v1alpha1.AppProject, error)
+}
+
+// Objects are the objects of one kind in the same namespace, for people who
+// edit them.
+type Objects[T, L any] interface {
+	Get(ctx context.Context, name string) (*T, error)
+	List(ctx context.Context, o metav1.ListOptions) (*L, error)
+	Create(ctx context.Context, object *T, dryRun bool) (*T, error)
+	Patch(ctx context.Context, name string, patch []byte, dryRun bool) (*T, error)
+	Delete(ctx context.Context, name string, uid types.UID) error
+}
+
+// AppProjects are the projects, to be edited.
+type AppProjects Objects[v1alpha1.AppProject, v1alpha1.AppProjectList]
+
+// AppSets are the ApplicationSets, to be edited.
+type AppSets interface {
+	Objects[v1alpha1.ApplicationSet, v1alpha1.ApplicationSetList]
+	// Gone returns when there is no such set any more.
+	Gone(ctx context.Context, name string) error
+}
+
+// Generator says which Applications a set stands for now, and which of them
+// cannot be made, without writing anything.
+type Generator interface {
+	Generate(ctx context.Context, set *v1alpha1.ApplicationSet) ([]*v1alpha1.Application, []appset.Problem, error)
+}
+
+// Roster is the hub's list of clusters.
+type Roster interface {
+	Entries(ctx context.Context) ([]roster.Entry, error)
+	Create(ctx context.Context, c roster.Cluster) (secret string, err error)
+	Edit(ctx context.Context, secret string, e roster.Edit) error
+	Remove(ctx context.Context, e roster.Entry) (deleted bool, err error)
+	Probe(ctx context.Context, c roster.Cluster) (version string, err error)
+}
+
+// Target is a cluster that is on the list or shall be, reached with a login
+// that may give rights there.
+type Target interface {
+	Endpoint(ctx context.Context, published bool) (roster.Endpoint, error)
+	Allow(ctx context.Context, g roster.Grant) (did []string, err error)
+	Revoke(ctx context.Context, g roster.Grant) (did []string, err error)
+	Token(ctx context.Context, a roster.Account, fresh bool) (roster.Token, error)
+	Forget(ctx context.Context, t roster.Token) error
 }
 
 // Drifts are the fields that drifted and were set right, the oldest first.
@@ -73,6 +121,17 @@ type Env struct {
 	Projects func(ctx context.Context, f Flags) (Projects, error)
 	Drifts   func(ctx context.Context, f Flags) (Drifts, error)
 	Planner  func(ctx context.Context, f Flags) (Planner, error)
+	// AppProjects, AppSets, Roster and Generator are, too.
+	AppProjects func(ctx context.Context, f Flags) (AppProjects, error)
+	AppSets     func(ctx context.Context, f Flags) (AppSets, error)
+	Roster      func(ctx context.Context, f Flags) (Roster, error)
+	Generator   func(ctx context.Context, f Flags) (Generator, error)
+	// Target is a cluster by a context of the kubeconfig, and Member one with
+	// the login that the hub has.
+	Target func(ctx context.Context, f Flags, context string) (Target, error)
+	Member func(ctx context.Context, f Flags, c roster.Cluster) (Target, error)
+	// Edit lets the person at the terminal change a text.
+	Edit func(ctx context.Context, name string, text []byte) ([]byte, error)
 	// Actor acts on the objects of one application; whoever asked for it says
 	// when it is done with.
 	Actor func(ctx context.Context, app *v1alpha1.Application, f Flags) (a Actor, done func(), err error)

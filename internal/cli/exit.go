@@ -98,18 +98,34 @@ type told struct {
 func (e *told) Error() string { return e.text }
 func (e *told) Unwrap() error { return e.err }
 
+// thing is what a request was about, in the words of its messages.
+type thing struct {
+	one string
+	// kind is what a cluster without it does not know, and list the command that shows what there is.
+	kind, list string
+}
+
+var (
+	anApplication = thing{one: "application", kind: "Applications", list: "towline app list"}
+	aProject      = thing{one: "project", kind: "AppProjects", list: "towline proj list"}
+	aSet          = thing{one: "ApplicationSet", kind: "ApplicationSets", list: "towline appset list"}
+	aCluster      = thing{one: "cluster", kind: "Secrets", list: "towline cluster list"}
+)
+
 // explain says what a failed request to the hub means for the user: the
 // object, the cause and the way out.
-func (s *session) explain(name string, err error) error {
+func (s *session) explain(name string, err error) error { return s.explainOf(anApplication, name, err) }
+
+func (s *session) explainOf(t thing, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	var text string
 	switch {
 	case missingKind(err):
-		text = "this cluster does not know Applications; is --context right, and is Towline installed there?"
+		text = fmt.Sprintf("this cluster does not know %s; is --context right, and is Towline installed there?", t.kind)
 	case apierrors.IsNotFound(err):
-		text = fmt.Sprintf("application %q not found in namespace %q; %q shows what is there", name, s.flags.Namespace, s.list())
+		text = fmt.Sprintf("%s %q not found in namespace %q; %q shows what is there", t.one, name, s.flags.Namespace, s.lists(t))
 	case apierrors.IsUnauthorized(err):
 		text = fmt.Sprintf("%v; the cluster did not accept the login: renew it, or choose another with --context", err)
 	case apierrors.IsForbidden(err):
@@ -126,11 +142,13 @@ func (s *session) explain(name string, err error) error {
 	return &told{text: text, err: err}
 }
 
-func (s *session) list() string {
+func (s *session) list() string { return s.lists(anApplication) }
+
+func (s *session) lists(t thing) string {
 	if s.flags.Namespace == s.env.namespace() {
-		return "towline app list"
+		return t.list
 	}
-	return "towline app list -n " + s.flags.Namespace
+	return t.list + " -n " + s.flags.Namespace
 }
 
 // missingKind tells an API that is not served from an object that is not there.

@@ -38,8 +38,9 @@ type scene struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-// Each file in testdata is a story: given applications (and a plan), when a
-// command is typed, then this is printed. \e stands for the escape character.
+// Each file in testdata is a story: given applications (and a plan, projects,
+// sets, clusters, files), when a command is typed, then this is printed and, of
+// what people declare, written. \e stands for the escape character.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -55,18 +56,28 @@ func TestStories(t *testing.T) {
 			got := d.run(t, args...)
 			then := map[string]string{
 				"then/stdout": visible(got.out), "then/stderr": visible(got.err), "then/exit": strconv.Itoa(got.code) + "\n",
+				"then/wrote": lines(d.town.lines),
 			}
 			if *update {
 				rewrite(t, file, story, then)
 				return
 			}
-			for _, name := range []string{"then/stdout", "then/stderr", "then/exit"} {
+			for _, name := range outcomes {
 				if d := cmp.Diff(section(story, name), then[name]); d != "" {
 					t.Errorf("%s (-want +got):\n%s", name, d)
 				}
 			}
 		})
 	}
+}
+
+var outcomes = []string{"then/stdout", "then/stderr", "then/exit", "then/wrote"}
+
+func lines(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.Join(all, "\n") + "\n"
 }
 
 func given(t *testing.T, story *txtar.Archive) (*desk, []string) {
@@ -99,6 +110,13 @@ func given(t *testing.T, story *txtar.Archive) (*desk, []string) {
 	}
 	if err := yaml.UnmarshalStrict([]byte(section(story, "given/drift.yaml")), &d.drift); err != nil {
 		t.Fatalf("reading the drift: %v", err)
+	}
+	d.town = newTown(t, func(name string) string { return section(story, name) })
+	d.files = map[string]string{}
+	for _, f := range story.Files {
+		if name, ok := strings.CutPrefix(f.Name, "file/"); ok {
+			d.files[name] = string(f.Data)
+		}
 	}
 	words := strings.Fields(section(story, "when"))
 	for len(words) > 0 && words[0] != "towline" {
@@ -144,7 +162,7 @@ func rewrite(t *testing.T, file string, story *txtar.Archive, then map[string]st
 			keep = append(keep, f)
 		}
 	}
-	for _, name := range []string{"then/stdout", "then/stderr", "then/exit"} {
+	for _, name := range outcomes {
 		if then[name] != "" {
 			keep = append(keep, txtar.File{Name: name, Data: []byte(then[name])})
 		}

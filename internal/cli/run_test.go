@@ -37,6 +37,8 @@ type desk struct {
 	now      func() time.Time
 	stop     context.Context
 	askedFor cli.Flags
+	town     *town
+	files    map[string]string
 }
 
 type answer struct {
@@ -73,8 +75,12 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 			return d, func() {}, nil
 		},
 	}
+	if d.town == nil {
+		d.town = newTown(t, func(string) string { return "" })
+	}
+	d.town.join(env, d.files)
 	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(cli.NewApp(env))
+	root.AddCommand(cli.NewApp(env), cli.NewProj(env), cli.NewAppSet(env), cli.NewCluster(env))
 	root.SetArgs(args)
 	root.SetOut(&out)
 	ctx := d.stop

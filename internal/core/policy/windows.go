@@ -274,20 +274,25 @@ type WindowState struct {
 func ExplainWindows(windows []Window, s WindowSubject, at time.Time) []WindowState {
 	out := []WindowState{}
 	for _, w := range matching(windows, s) {
-		state := WindowState{
-			Index: w.index, Kind: w.Spec.Kind, Schedule: w.Spec.Schedule, Duration: w.Spec.Duration,
-			Description: w.description(), ManualSync: w.Spec.ManualSync, SyncOverrun: w.Spec.SyncOverrun,
-			TimeZone: w.zone.String(), SelectedBy: w.by, Problem: w.problem, Note: w.note,
-		}
-		if w.problem == "" {
-			state.Open = w.openAt(at)
-			if when, certain := w.turns(at, new(effort(maxLooks))); certain {
-				state.Turns = when
-			}
-		}
-		out = append(out, state)
+		out = append(out, w.State(at))
 	}
 	return out
+}
+
+// State is what a person should know of a window at a time.
+func (w Window) State(at time.Time) WindowState {
+	state := WindowState{
+		Index: w.index, Kind: w.Spec.Kind, Schedule: w.Spec.Schedule, Duration: w.Spec.Duration,
+		Description: w.description(), ManualSync: w.Spec.ManualSync, SyncOverrun: w.Spec.SyncOverrun,
+		TimeZone: w.zone.String(), SelectedBy: w.by, Problem: w.problem, Note: w.note,
+	}
+	if w.problem == "" {
+		state.Open = w.openAt(at)
+		if when, certain := w.turns(at, new(effort(maxLooks))); certain {
+			state.Turns = when
+		}
+	}
+	return state
 }
 
 // WindowFaults are the mistakes in a project's windows, whatever they select: for whoever writes the project.

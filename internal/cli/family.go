@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// family makes a command that only holds others.
+func family(env *Env, cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	// As far apart as a slip of the finger.
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknown(cmd, args[0])
+		}
+		return cmd.Help()
+	}
+	cmd.SetIn(env.In)
+	cmd.SetOut(env.Out)
+	cmd.SetErr(env.Err)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; %q shows the flags", err, cmd.CommandPath()+" --help")
+	})
+	for _, sub := range members {
+		sub.SilenceErrors, sub.SilenceUsage = true, true
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+// arguments checks the number of words by the names in the command's own usage
+// line: NAME is needed, [NAME] is not, and NAME... is one or more.
+func arguments(cmd *cobra.Command, args []string) error {
+	least, most := 0, 0
+	for _, w := range strings.Fields(cmd.Use)[1:] {
+		switch {
+		case strings.HasPrefix(w, "["):
+			most++
+		case strings.HasSuffix(w, "..."):
+			least, most = least+1, 1000
+		default:
+			least, most = least+1, most+1
+		}
+	}
+	if len(args) < least || len(args) > most {
+		return usagef("write it as in %q, got %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"), plural(len(args), "argument"))
+	}
+	return nil
+}
+
+// completing offers names to the shell, where the first argument is one.
+func (g *global) completing(env *Env, many bool, names func(context.Context, *session) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 && !many {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+		defer cancel()
+		s, _, err := g.connect(ctx, env, nil)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all, err := names(ctx, s)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		out := slices.DeleteFunc(all, func(n string) bool { return !strings.HasPrefix(n, prefix) || slices.Contains(args, n) })
+		slices.Sort(out)
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// agree asks the person at the terminal. Where there is none the flag has to
+// say it: a script that is wrong must not be able to do harm.
+func (s *session) agree(yes bool, doing string) error {
+	if yes {
+		return nil
+	}
+	if !s.env.InIsTerminal {
+		return usagef("%s: nobody is there to ask; add --yes if you mean it", doing)
+	}
+	fmt.Fprint(s.env.Err, "Type y to go on: ")
+	line, err := bufio.NewReader(s.env.In).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if answer := strings.TrimSpace(line); strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes") {
+		return nil
+	}
+	return fmt.Errorf("%s: not confirmed, nothing was done", doing)
+}
+
+// amending changes objects of one kind.
+type amending[T any] struct {
+	*session
+	thing
+	objects interface {
+		Get(ctx context.Context, name string) (*T, error)
+		Patch(ctx context.Context, name string, patch []byte, dryRun bool) (*T, error)
+	}
+	dryRun bool
+}
+
+// amend reads an object, has it edited, and writes what the edit changed and
+// nothing else: fields that this version does not know stay. It begins anew
+// while others are faster.
+func (a amending[T]) amend(ctx context.Context, name string, edit func(*T) error) (changed bool, err error) {
+	for attempt := 1; ; attempt++ {
+		object, err := a.objects.Get(ctx, name)
+		if err != nil {
+			return false, a.explainOf(a.thing, name, err)
+		}
+		patch, err := difference(object, edit)
+		if err != nil || patch == nil {
+			return false, err
+		}
+		_, err = a.objects.Patch(ctx, name, patch, a.dryRun)
+		if err == nil || !apierrors.IsConflict(err) || attempt == maxConflicts {
+			return err == nil, a.explainOf(a.thing, name, err)
+		}
+	}
+}
+
+// difference is the patch that does what an edit did; nil is nothing.
+func difference[T any](object *T, edit func(*T) error) ([]byte, error) {
+	meta, ok := any(object).(metav1.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no object of a cluster", object)
+	}
+	version := meta.GetResourceVersion()
+	before, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding what stands: %w", err)
+	}
+	if err := edit(object); err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the change: %w", err)
+	}
+	text, err := jsonpatch.CreateMergePatch(before, after)
+	if err != nil {
+		return nil, fmt.Errorf("comparing with what stands: %w", err)
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(text, &patch); err != nil || len(patch) == 0 {
+		return nil, err
+	}
+	changes, ok := patch["metadata"].(map[string]any)
+	if !ok {
+		changes = map[string]any{}
+		patch["metadata"] = changes
+	}
+	changes["resourceVersion"] = version
+	return json.Marshal(patch)
+}
