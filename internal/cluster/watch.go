@@ -24,10 +24,16 @@ import (
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
-// kindWatch is the running watch of one kind.
+// watched is what a watch is about: a kind, or one namespace of it.
+type watched struct {
+	kind      schema.GroupKind
+	namespace string
+}
+
+// kindWatch is the running watch of one kind, or of one namespace of it.
 type kindWatch struct {
 	kind   kind
-	client dynamic.NamespaceableResourceInterface
+	client dynamic.ResourceInterface
 	stop   context.CancelFunc
 	ended  <-chan struct{}
 	// settled is closed when the kind was read, or could not be.
@@ -52,20 +58,32 @@ func retryBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 30 * time.Second, Steps: 7}
 }
 
-// watch starts the watch of a kind. It runs with the lock held. Where the kind
-// was watched in another version what is known of it stays known.
-func (c *Cluster) watch(ctx context.Context, k kind, old *kindWatch, watching *sync.WaitGroup) *kindWatch {
+// starting is what a new watch takes over.
+type starting struct {
+	// old is the watch before it; nil is none.
+	old      *kindWatch
+	watching *sync.WaitGroup
+}
+
+// watch starts the watch of a kind in a namespace, or everywhere. It runs with
+// the lock held. Where the kind was watched in another version what is known of
+// it stays known.
+func (c *Cluster) watch(ctx context.Context, k kind, namespace string, from *starting) *kindWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &kindWatch{
 		kind: k, client: c.dynamic.Resource(k.gvr()),
 		stop: cancel, ended: ctx.Done(), settled: make(chan struct{}),
 	}
-	if old != nil && old.isSettled {
-		w.isSettled = true
+	if namespace != everywhere {
+		w.client = c.dynamic.Resource(k.gvr()).Namespace(namespace)
+	}
+	if from.old != nil && from.old.isSettled {
+		// What was wrong before is wrong until something else is heard.
+		w.isSettled, w.problem, w.stale = true, from.old.problem, from.old.stale
 		close(w.settled)
 	}
 	s := &store{
-		kind: k, index: c.index, feed: c.index.open(k.GroupKind()), names: c.names,
+		kind: k, index: c.index, feed: c.index.openIn(k.GroupKind(), namespace), names: c.names,
 		tracker: c.tracker, judge: c.judge,
 		synced: func() { c.note(ctx, w, nil) },
 	}
@@ -88,8 +106,8 @@ func (c *Cluster) watch(ctx context.Context, k kind, old *kindWatch, watching *s
 	proto := &unstructured.Unstructured{}
 	proto.SetGroupVersionKind(k.GroupVersionKind)
 	r := cache.NewReflectorWithOptions(lw, proto, s, cache.ReflectorOptions{Name: k.String(), Backoff: retryBackoff()})
-	watching.Go(func() { r.RunWithContext(ctx) })
-	watching.Go(func() { c.awaitStall(ctx, w, s.received.Load) })
+	from.watching.Go(func() { r.RunWithContext(ctx) })
+	from.watching.Go(func() { c.awaitStall(ctx, w, s.received.Load) })
 	return w
 }
 
@@ -186,7 +204,8 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 func (c *Cluster) project() {
 	c.mu.Lock()
 	scopes, blind, stale := maps.Clone(c.catalog.scopes), maps.Clone(c.catalog.blind), map[schema.GroupKind]string{}
-	for gk, w := range c.watches {
+	for at, w := range c.watches {
+		gk := at.kind
 		switch {
 		case !w.isSettled:
 			delete(scopes, gk)
@@ -204,7 +223,7 @@ func (c *Cluster) project() {
 	c.view.Store(&plan.View{
 		Version: c.view.Load().Version + 1,
 		Scopes:  scopes, Blind: blind, Stale: stale, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
-		Kube: c.catalog.kube,
+		Kube: c.catalog.kube, Namespaces: c.namespaces, Identity: c.identity,
 	})
 	c.mu.Unlock()
 	c.viewed()
