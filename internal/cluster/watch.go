@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/towline-cd/towline/internal/core/destination"
+	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 )
@@ -91,7 +94,7 @@ func (c *Cluster) watch(ctx context.Context, k kind, namespace string, from *sta
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := w.client.List(ctx, o)
 			c.noteError(ctx, w, err)
-			return list, err
+			return list, heard(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			stream, err := w.client.Watch(ctx, o)
@@ -100,7 +103,7 @@ func (c *Cluster) watch(ctx context.Context, k kind, namespace string, from *sta
 				// It goes on where it was; a first reading has to come to its end.
 				c.note(ctx, w, nil)
 			}
-			return stream, err
+			return stream, heard(err)
 		},
 	}
 	proto := &unstructured.Unstructured{}
@@ -109,6 +112,15 @@ func (c *Cluster) watch(ctx context.Context, k kind, namespace string, from *sta
 	from.watching.Go(func() { r.RunWithContext(ctx) })
 	from.watching.Go(func() { c.awaitStall(ctx, w, s.received.Load) })
 	return w
+}
+
+// heard is an error as the reflector hears it, which logs all but the end of a
+// stream. That the whole cluster is known to be silent is not news of a kind.
+func heard(err error) error {
+	if destination.Lost(err) && fault.ClassOf(err) == fault.Waiting {
+		return io.EOF
+	}
+	return err
 }
 
 // awaitStall gives up waiting for a kind that neither sends nor fails.
@@ -189,9 +201,9 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 	}
 	switch {
 	case problem != "" && was == "":
-		slog.Log(ctx, level, "a kind cannot be watched", "kind", w.kind.String(), "error", problem)
+		slog.Log(ctx, level, "a kind cannot be watched", "cluster", c.server, "kind", w.kind.String(), "error", problem)
 	case problem == "" && was != "":
-		slog.DebugContext(ctx, "a kind can be watched again", "kind", w.kind.String())
+		slog.DebugContext(ctx, "a kind can be watched again", "cluster", c.server, "kind", w.kind.String())
 	}
 	if first {
 		// Only now, so that whoever waited finds it in the view.

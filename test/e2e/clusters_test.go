@@ -311,26 +311,30 @@ func (f *fleet) namespaces(t *testing.T, g *goal) {
 	g.namespace("tenant")
 	_, err := g.CoreV1().ServiceAccounts("kube-system").Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}}, metav1.CreateOptions{})
 	f.must(err)
+	_, err = g.RbacV1().Roles("tenant").Create(ctx, &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: "tenant"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
+	}, metav1.CreateOptions{})
+	f.must(err)
 	_, err = g.RbacV1().RoleBindings("tenant").Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "tenant"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "admin"},
+		ObjectMeta: metav1.ObjectMeta{Name: "tenant"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "tenant"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "tenant", Namespace: "kube-system"}},
 	}, metav1.CreateOptions{})
 	f.must(err)
-	_, err = f.git.Commit("shop", "main", "tenant", map[string]*string{
-		"tenant/settings.yaml": new(settingsV1),
-		"stray/settings.yaml":  new(settingsV1),
-		"stray/other.yaml":     new("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n"),
-		"stray/role.yaml":      new("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: stray}\nrules: []\n"),
-	})
-	f.must(err)
+	f.must(f.git.Create("tenant", map[string]string{
+		"tenant/settings.yaml": settingsV1,
+		"stray/settings.yaml":  strings.Replace(settingsV1, "settings", "stray", 1),
+		"stray/other.yaml":     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other, namespace: default}\n",
+		"stray/role.yaml":      "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: stray}\nrules: []\n",
+	}))
 	// The same server by its other name is another entry.
 	server := strings.Replace(g.Server(), "127.0.0.1", "localhost", 1)
 	f.register("tenant", server, g.config(g.token("tenant")), map[string]string{"namespaces": "tenant"})
-	f.deploy("tenant", "tenant", "tenant", "tenant")
+	f.deployFrom("tenant", "tenant", "tenant", "tenant", "tenant")
 	f.await("tenant", "synced", func(app *v1alpha1.Application) bool { return isSynced(app) && app.Status.OperationState != nil })
 	t.Logf("healed after %s", g.heal("tenant", "settings").Round(time.Millisecond))
 
-	f.deploy("stray", "tenant", "tenant", "stray")
+	f.deployFrom("tenant", "stray", "tenant", "tenant", "stray")
 	app := f.await("stray", "told of what is left out", func(app *v1alpha1.Application) bool {
 		return app.Status.OperationState != nil && app.Status.OperationState.Phase.Completed() && len(app.Status.Conditions) > 0
 	})

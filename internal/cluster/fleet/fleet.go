@@ -46,6 +46,9 @@ type Events struct {
 const (
 	usualEvery    = 10 * time.Second
 	usualPatience = 5 * time.Second
+	// probeOpen is how often a silent cluster is asked: what comes back is to be
+	// seen soon.
+	probeOpen = 2 * time.Second
 	// again is how soon a look that failed is made once more.
 	again = time.Second
 )
@@ -336,7 +339,7 @@ func (f *Fleet) guard(ctx context.Context, m *member, c *cluster.Cluster) {
 		}
 		pause = f.Every
 		if m.link.breaker.fault() != nil {
-			pause /= 2
+			pause = probeOpen
 		}
 		entry := *m.entry.Load()
 		switch {
