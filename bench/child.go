@@ -30,9 +30,7 @@ type setup struct {
 	Profile string `json:"profile"`
 	// Data is a folder that the child has for itself.
 	Data string `json:"data"`
-	// Scope is of which cluster confirmed pairs are.
-	Scope string `json:"scope"`
-	Apps  int    `json:"apps"`
+	Apps int    `json:"apps"`
 	// Loop is for the bare program of a bootstrap.
 	Loop loopSetup `json:"loop,omitzero"`
 }

@@ -87,7 +87,7 @@ func newEnginePart(s setup) (part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.pairs, err = pairs.Open(filepath.Join(s.Data, pairsFolder), s.Scope); err != nil {
+	if p.pairs, err = pairs.Open(filepath.Join(s.Data, pairsFolder)); err != nil {
 		return nil, err
 	}
 	p.engine = engine.New(engine.Options{

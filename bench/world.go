@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -211,14 +210,6 @@ func (b *bench) hireEngine(ctx context.Context, w world, plane *controlplane.Pla
 	if err != nil {
 		return nil, err
 	}
-	client, err := plane.Client()
-	if err != nil {
-		return nil, err
-	}
-	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("asking the cluster who it is: %w", err)
-	}
 	data, err := os.MkdirTemp("", "towline-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the engine: %w", err)
@@ -230,7 +221,7 @@ func (b *bench) hireEngine(ctx context.Context, w world, plane *controlplane.Pla
 			return nil, fmt.Errorf("copying the confirmed pairs: %w", err)
 		}
 	}
-	worker, err := b.hire(ctx, "engine", setup{Kubeconfig: kubeconfig, Data: data, Scope: string(system.UID), Apps: w.apps})
+	worker, err := b.hire(ctx, "engine", setup{Kubeconfig: kubeconfig, Data: data, Apps: w.apps})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(data))
 	}

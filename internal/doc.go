@@ -26,6 +26,8 @@
 //     render/kustomize do so with the libraries of those tools.
 //   - plugin: config management plugins, which run beside us, asked over their sockets.
 //   - cluster: a target cluster: its live objects, what it serves, dry-run, apply and delete.
+//   - cluster/fleet: all clusters: opened when needed, reached by the present credentials, left alone while silent.
+//   - cluster/eks: signing in to clusters of Amazon EKS.
 //   - settings: the config maps and secrets of the installation turned into one immutable value.
 //   - script: what users write in jq and Lua, compiled once and run under limits; Lua in a worker process.
 //   - worker: how this program runs itself as a process that is not trusted; what render and script have in common.
@@ -48,6 +50,8 @@
 //   - core/manifest: what a renderer is asked and answers; YAML and JSON text turned into objects.
 //   - core/reads: what a render read, and which applications a push concerns.
 //   - core/environment: the variables that may stand in the fields of a source.
+//   - core/secret: text that must not be seen.
+//   - core/destination: what is known of the clusters that are deployed to, and which of them is meant.
 //   - core/repository: what is known of a place that content comes from, secrets among it.
 //   - core/slug: a text turned into a name that a DNS label can hold.
 //   - core/roster: the hub's list of clusters: what the secret of one says, and how it is written.

@@ -6,8 +6,6 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
-	"github.com/towline-cd/towline/internal/cluster"
-	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/script"
@@ -30,17 +28,7 @@ func newActor(ctx context.Context, app *v1alpha1.Application, f cli.Flags) (a cl
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := cluster.Open(config, cluster.Options{
-		Tracker: s.Tracker, Exclusions: filters(s.Exclusions), Inclusions: filters(s.Inclusions),
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	var managed []object.Key
-	for _, r := range app.Status.Resources {
-		managed = append(managed, object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
-	}
-	live, err := c.Snapshot(ctx, managed)
+	_, clusters, err := snapshot(ctx, config, f.Namespace, app)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,7 +36,7 @@ func newActor(ctx context.Context, app *v1alpha1.Application, f cli.Flags) (a cl
 	return engine.New(engine.Options{
 		Namespace: f.Namespace,
 		Hub:       client,
-		Clusters:  single{live},
+		Clusters:  clusters,
 		Tracker:   s.Tracker,
 		Actions:   script.NewActions(host, actionRules(s)),
 		Now:       time.Now,

@@ -13,9 +13,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
-	"github.com/towline-cd/towline/internal/cluster"
 	"github.com/towline-cd/towline/internal/core/manifest"
-	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
@@ -77,11 +75,11 @@ func hubClient(f cli.Flags) (*hub.Client, error) {
 // planner is the controller's own engine, over single reads in place of an
 // index, and without a way to write.
 type planner struct {
-	client  *hub.Client
-	cluster *cluster.Cluster
-	ignore  *engine.Ignore
-	build   manifest.Build
-	book    repository.Book
+	client *hub.Client
+	config *rest.Config
+	ignore *engine.Ignore
+	build  manifest.Build
+	book   repository.Book
 }
 
 func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
@@ -93,10 +91,6 @@ func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := cluster.New(config, func(cluster.Change) {})
-	if err != nil {
-		return nil, err
-	}
 	s, err := settings.Read(ctx, config, f.Namespace)
 	if err != nil {
 		return nil, err
@@ -105,16 +99,12 @@ func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{client: client, cluster: c, ignore: ignoreRules(s), build: s.Build, book: book}, nil
+	return &planner{client: client, config: config, ignore: ignoreRules(s), build: s.Build, book: book}, nil
 }
 
 // Plan says what a sync would do.
 func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision string) (plan.Plan, string, error) {
-	managed := make([]object.Key, 0, len(app.Status.Resources))
-	for _, r := range app.Status.Resources {
-		managed = append(managed, object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
-	}
-	live, err := p.cluster.Snapshot(ctx, managed)
+	live, clusters, err := snapshot(ctx, p.config, p.client.Namespace(), app)
 	if err != nil {
 		return plan.Plan{}, "", err
 	}
@@ -140,7 +130,7 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		Sources:   from,
 		Renderer:  renders,
 		Verifier:  from.git,
-		Clusters:  single{live},
+		Clusters:  clusters,
 		Settings:  func() engine.Settings { return engine.Settings{Ignore: p.ignore, Build: p.build} },
 		Compiler:  compiler,
 		Now:       time.Now,

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -22,7 +21,7 @@ func (p *parts) openReports(config *rest.Config) error {
 	}
 	p.metrics = metric.New(metric.Options{
 		Apps:       p.hub.Known,
-		Server:     serverOf,
+		Server:     p.serverOf,
 		Labels:     func() []string { return p.settings.Current().Metrics.Labels },
 		Conditions: func() []string { return p.settings.Current().Metrics.Conditions },
 		Clusters:   p.clusters,
@@ -48,35 +47,12 @@ func (p *parts) applicationChanged(old, app *v1alpha1.Application) {
 	p.controller.ApplicationChanged(old, app)
 }
 
-// clusters is the one destination of this version.
-func (p *parts) clusters() []metric.Cluster {
-	size := p.cluster.Size()
-	out := metric.Cluster{
-		Server: v1alpha1.InClusterServer, Name: v1alpha1.InClusterName, Version: p.serverVersion,
-		Kinds: size.Kinds, Objects: size.Objects, Connected: size.Kinds > size.Broken,
-	}
-	select {
-	case <-p.cluster.Ready():
-		out.Age = time.Since(p.started)
-	default:
-	}
-	return []metric.Cluster{out}
-}
-
-// serverOf is the address of a destination that may have only a name.
-func serverOf(d v1alpha1.ApplicationDestination) string {
-	if d.Server == "" && d.Name == v1alpha1.InClusterName {
-		return v1alpha1.InClusterServer
-	}
-	return d.Server
-}
-
-func (p *parts) countChange(ch cluster.Change) {
+func (p *parts) countChange(server string, ch cluster.Change) {
 	f := ch.New
 	if f == nil {
 		f = ch.Old
 	}
-	p.metrics.ObjectChanged(v1alpha1.InClusterServer, f.Key.Group, f.Key.Kind)
+	p.metrics.ObjectChanged(server, f.Key.Group, f.Key.Kind)
 }
 
 // serveMetrics serves until ctx ends. Syncing does not stop because somebody

@@ -15,6 +15,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cluster"
+	"github.com/towline-cd/towline/internal/cluster/fleet"
 	"github.com/towline-cd/towline/internal/controller"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/engine"
@@ -38,6 +39,7 @@ type runOptions struct {
 	metrics    string
 	logFormat  string
 	logLevel   string
+	allowExec  bool
 }
 
 func runCommand() *cobra.Command {
@@ -67,6 +69,8 @@ func runCommand() *cobra.Command {
 	f.DurationVar(&o.audit, "audit", 30*time.Second,
 		"how often an object that is thought to be in sync is checked against the server; 0 is never")
 	f.StringVar(&o.metrics, "metrics-address", ":8082", "where /metrics and /healthz are served; empty is nowhere")
+	f.BoolVar(&o.allowExec, "allow-exec-credentials", false,
+		"let cluster secrets name programs that sign in (execProviderConfig); they run as this process does")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	return cmd
@@ -77,7 +81,7 @@ type parts struct {
 	namespace  string
 	tracker    object.Tracker
 	engine     *engine.Engine
-	cluster    *cluster.Cluster
+	fleet      *fleet.Fleet
 	hub        *hub.Cache
 	settings   *settings.Store
 	sources    *sources
@@ -88,10 +92,7 @@ type parts struct {
 	controller *controller.Controller
 	events     *event.Writer
 	metrics    *metric.Metrics
-	// serverVersion is that of the cluster, and started when we began.
-	serverVersion string
-	started       time.Time
-	ignore        atomic.Pointer[ignoreOf]
+	ignore     atomic.Pointer[ignoreOf]
 	// waveDelay is the pause between waves that the environment asks for.
 	waveDelay time.Duration
 }
@@ -120,19 +121,20 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	problems := make(chan error, 2)
+	problems := make(chan error, 1)
 	start, started := time.Now(), cluster.Frugal()
 	wg.Go(func() { p.events.Run(ctx) })
 	wg.Go(func() { p.serveMetrics(ctx, o.metrics) })
 	wg.Go(func() { p.hub.Run(ctx) })
 	wg.Go(func() { problems <- p.settings.Run(ctx) })
-	wg.Go(func() { problems <- p.cluster.Run(ctx) })
+	wg.Go(func() { p.fleet.Run(ctx) })
 	slog.InfoContext(ctx, "starting", "version", version, "namespace", o.namespace)
 	if !p.hub.WaitReady(ctx) || !p.settings.WaitReady(ctx) {
 		return interruptedOr(ctx, <-problems)
 	}
+	// The others are read when an application asks for them.
 	select {
-	case <-p.cluster.Ready():
+	case <-p.fleet.Ready(v1alpha1.InClusterServer):
 	case <-ctx.Done():
 		return nil
 	}

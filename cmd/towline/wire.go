@@ -10,15 +10,12 @@ import (
 	"strconv"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cluster"
 	"github.com/towline-cd/towline/internal/controller"
 	"github.com/towline-cd/towline/internal/core/diff"
-	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/repository"
@@ -33,7 +30,7 @@ import (
 // build makes the parts. The controller comes last and is told by the others,
 // so they get it through a variable.
 func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, error) {
-	p := &parts{namespace: o.namespace, started: time.Now()}
+	p := &parts{namespace: o.namespace}
 	if n, err := strconv.Atoi(os.Getenv(v1alpha1.EnvSyncWaveDelay)); err == nil && n > 0 {
 		p.waveDelay = time.Duration(n) * time.Second
 	}
@@ -49,23 +46,14 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	if err := p.openReports(config); err != nil {
 		return nil, err
 	}
-	listeners := settings.Listeners{Settings: p.settingsChanged, Repositories: p.repositoriesChanged}
+	listeners := settings.Listeners{
+		Settings: p.settingsChanged, Repositories: p.repositoriesChanged, Clusters: p.clustersChanged,
+	}
 	if p.settings, err = settings.New(config, o.namespace, listeners); err != nil {
 		return nil, err
 	}
-	p.cluster, err = cluster.Open(config, cluster.Options{
-		Changed:    p.objectChanged,
-		Viewed:     p.clusterViewed,
-		Doubted:    func(k object.Key) bool { return p.engine.Doubted(k) },
-		Exclusions: filters(first.Exclusions),
-		Inclusions: filters(first.Inclusions),
-		Tracker:    first.Tracker,
-		Judge:      p.scripts.judge,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := p.openData(ctx, config, openOptions{dir: o.data, fetching: first.Fetching}); err != nil {
+	p.openFleet(config, o.allowExec, first)
+	if err := p.openData(openOptions{dir: o.data, fetching: first.Fetching}); err != nil {
 		return nil, err
 	}
 	if p.renders, err = newRenderHost(o.plugins); err != nil {
@@ -81,7 +69,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Changer:   p.sources.git,
 		Verifier:  p.sources.git,
 		Renderer:  p.renders,
-		Clusters:  single{p.cluster},
+		Clusters:  many{p.fleet},
 		Settings:  p.engineSettings,
 		Compiler:  compiler,
 		Pairs:     p.pairs,
@@ -100,6 +88,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 			return s.Reconciliation, s.Jitter
 		},
 		Workers:    o.workers,
+		Place:      p.place,
 		Auditor:    p.engine,
 		AuditEvery: o.audit,
 		Projects:   p.engine,
@@ -135,7 +124,7 @@ type openOptions struct {
 }
 
 // openData opens what is kept on disk, all of which may be lost at any time.
-func (p *parts) openData(ctx context.Context, config *rest.Config, o openOptions) error {
+func (p *parts) openData(o openOptions) error {
 	dir := o.dir
 	if dir == "" {
 		cache, err := os.UserCacheDir()
@@ -153,36 +142,13 @@ func (p *parts) openData(ctx context.Context, config *rest.Config, o openOptions
 	if p.shelf, err = shelf.Open(filepath.Join(dir, "renders"), shelfSize); err != nil {
 		return err
 	}
-	scope, version, err := clusterScope(ctx, config)
-	if err != nil {
-		return err
-	}
-	p.serverVersion = version
-	p.pairs, err = pairs.Open(filepath.Join(dir, "pairs"), scope)
+	p.pairs, err = pairs.Open(filepath.Join(dir, "pairs"))
 	return err
 }
 
 // shelfSize is how much of what was rendered is kept on disk: some ten thousand
 // applications.
 const shelfSize = 512 << 20
-
-// clusterScope names a cluster and the version of its API server: a confirmed
-// pair is the word of both.
-func clusterScope(ctx context.Context, config *rest.Config) (scope, version string, err error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return "", "", fmt.Errorf("making a client: %w", err)
-	}
-	v, err := client.Discovery().ServerVersion()
-	if err != nil {
-		return "", "", fmt.Errorf("asking the cluster for its version: %w", err)
-	}
-	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if err != nil {
-		return "", "", fmt.Errorf("asking the cluster who it is: %w", err)
-	}
-	return string(ns.UID) + " " + v.GitVersion, v.GitVersion, nil
-}
 
 func (p *parts) wake(apps []string, cause controller.Cause) {
 	for _, app := range apps {
@@ -192,16 +158,16 @@ func (p *parts) wake(apps []string, cause controller.Cause) {
 
 // objectChanged wakes the applications that a live object belongs to, and
 // those that desire it though it does not carry their mark.
-func (p *parts) objectChanged(ch cluster.Change) {
-	p.countChange(ch)
-	p.wake(p.engine.Watching(ch.Old, ch.New), controller.Drift)
+func (p *parts) objectChanged(server string, c *cluster.Cluster, ch cluster.Change) {
+	p.countChange(server, ch)
+	p.wake(p.engine.Watching(server, ch.Old, ch.New), controller.Drift)
 	for _, f := range []*object.Fact{ch.Old, ch.New} {
 		if f == nil {
 			continue
 		}
-		p.wake(p.engine.Wanting(f.Key), controller.Drift)
+		p.wake(p.engine.Wanting(server, f.Key), controller.Drift)
 		if f.App == "" && f.Owned {
-			p.descendantChanged(f)
+			p.descendantChanged(c, f)
 		}
 		if f.App == "" {
 			continue
@@ -214,8 +180,8 @@ func (p *parts) objectChanged(ch cluster.Change) {
 
 // descendantChanged wakes the application that an object came from, while that
 // one has something to explain.
-func (p *parts) descendantChanged(f *object.Fact) {
-	instance, ok := engine.Root(p.cluster, f)
+func (p *parts) descendantChanged(c *cluster.Cluster, f *object.Fact) {
+	instance, ok := engine.Root(c, f)
 	if !ok {
 		return
 	}
@@ -224,14 +190,13 @@ func (p *parts) descendantChanged(f *object.Fact) {
 	}
 }
 
-// clusterViewed wakes the applications that wait for a kind to be served or
-// to be readable.
-func (p *parts) clusterViewed() { p.wake(p.engine.Waiting(), controller.Drift) }
-
 // settingsChanged passes on what does not wait for the next look.
 func (p *parts) settingsChanged(s *settings.Settings) {
-	p.cluster.SetFilters(filters(s.Exclusions), filters(s.Inclusions))
-	p.cluster.Rejudge(p.scripts.set(s))
+	moved := p.scripts.set(s)
+	p.fleet.Each(func(c *cluster.Cluster) {
+		c.SetFilters(filters(s.Exclusions), filters(s.Inclusions))
+		c.Rejudge(moved)
+	})
 	if s.Tracker != p.tracker {
 		slog.Warn("the way in which objects are marked has changed; it takes effect with the next start",
 			"configMap", v1alpha1.ConfigMapSettings)
@@ -312,20 +277,3 @@ func ignoreRules(s *settings.Settings) *engine.Ignore {
 
 // compiler compiles jq under the usual limits.
 func compiler(expr string) (diff.Expr, error) { return script.Compile(expr, script.Limits{}) }
-
-// single is the one destination of this version: the cluster that the
-// controller itself runs in.
-type single struct{ cluster engine.Cluster }
-
-// For finds the cluster of a destination.
-func (s single) For(d v1alpha1.ApplicationDestination) (engine.Cluster, string, string, error) {
-	if d.Server == v1alpha1.InClusterServer || d.Name == v1alpha1.InClusterName {
-		return s.cluster, v1alpha1.InClusterServer, v1alpha1.InClusterName, nil
-	}
-	name := d.Server
-	if name == "" {
-		name = d.Name
-	}
-	return nil, "", "", fault.Terminalf("UnknownCluster",
-		"cluster %q is not known; this version syncs to %s (%s) only", name, v1alpha1.InClusterName, v1alpha1.InClusterServer)
-}

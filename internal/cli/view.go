@@ -140,7 +140,7 @@ func (v *view) conditions(b *strings.Builder) {
 		if c.LastTransitionTime != nil {
 			text += " since " + age(v.now, c.LastTransitionTime)
 		}
-		v.field(b, label, explained(text, c.Message))
+		v.field(b, label, explained(text, aged(v.now, c.Message)))
 	}
 }
 

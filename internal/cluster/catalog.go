@@ -17,6 +17,9 @@ import (
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
+// confined is why an object without a namespace is left out.
+const confined = "only some namespaces of the cluster are managed; clusterResources: \"true\" in its secret adds what has no namespace"
+
 // kind is a kind that the cluster serves in one version.
 type kind struct {
 	schema.GroupVersionKind
@@ -78,6 +81,10 @@ func discover(d discovery.DiscoveryInterface, filters filters) (catalog, error) 
 		delete(c.blind, gk)
 		if why := filters.why(gk); why != "" {
 			c.blind[gk] = why
+			continue
+		}
+		if filters.confined && !k.Namespaced {
+			c.blind[gk] = confined
 			continue
 		}
 		c.watched = append(c.watched, k)

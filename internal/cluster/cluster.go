@@ -37,6 +37,13 @@ type Options struct {
 	// Exclusions and Inclusions are resource.exclusions and
 	// resource.inclusions. Exclusions that are nil are the default ones.
 	Exclusions, Inclusions []Filter
+	// Server is how the cluster is named in Exclusions and Inclusions; empty is
+	// the address that it is reached by.
+	Server string
+	// Namespaces are the only ones that are watched; nil is all of them. Then
+	// ClusterResources says whether objects without a namespace are watched too.
+	Namespaces       []string
+	ClusterResources bool
 	// Tracker reads the marks of applications.
 	Tracker object.Tracker
 	// Judge gives objects their health; nil means by the rules of their kinds.
@@ -62,13 +69,20 @@ type Cluster struct {
 	reread chan struct{}
 	ready  chan struct{}
 	view   atomic.Pointer[plan.View]
+	// namespaces are the only ones that are watched; nil is all of them.
+	namespaces []string
+	confined   bool
+	// trouble is why the cluster could not be discovered; nil once it was.
+	trouble atomic.Pointer[error]
 
 	mu sync.RWMutex
+	// identity is who the cluster is; empty until it was asked.
+	identity string
 	// chosen is what filters were made from.
 	chosen  [2][]Filter
 	filters filters
 	catalog catalog
-	watches map[schema.GroupKind]*kindWatch
+	watches map[watched]*kindWatch
 	// stale are the kinds to be read anew.
 	stale map[schema.GroupKind]struct{}
 }
@@ -110,8 +124,11 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 	if o.Viewed == nil {
 		o.Viewed = func() {}
 	}
+	if o.Server == "" {
+		o.Server = config.Host
+	}
 	c := &Cluster{
-		server: config.Host, discovery: d, dynamic: dyn, pods: pods,
+		server: o.Server, discovery: d, dynamic: dyn, pods: pods,
 		names:      newNames(),
 		tracker:    o.Tracker,
 		judge:      o.Judge,
@@ -121,9 +138,12 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 		stale:      map[schema.GroupKind]struct{}{},
 		ready:      make(chan struct{}),
 		chosen:     [2][]Filter{o.Exclusions, o.Inclusions},
-		filters:    newFilters(config.Host, o.Exclusions, o.Inclusions),
-		watches:    map[schema.GroupKind]*kindWatch{},
+		filters:    newFilters(o.Server, o.Exclusions, o.Inclusions),
+		watches:    map[watched]*kindWatch{},
+		namespaces: o.Namespaces,
+		confined:   o.Namespaces != nil && !o.ClusterResources,
 	}
+	c.filters.confined = c.confined
 	c.view.Store(&plan.View{})
 	c.index = newIndex(o.Changed)
 	c.index.served = c.Rediscover
@@ -150,6 +170,7 @@ func (c *Cluster) SetFilters(exclusions, inclusions []Filter) {
 	c.mu.Lock()
 	same := reflect.DeepEqual(c.chosen, [2][]Filter{exclusions, inclusions})
 	c.chosen, c.filters = [2][]Filter{exclusions, inclusions}, newFilters(c.server, exclusions, inclusions)
+	c.filters.confined = c.confined
 	c.mu.Unlock()
 	if !same {
 		c.Rediscover()
@@ -178,13 +199,17 @@ func (c *Cluster) Run(ctx context.Context) error {
 		pause, err := c.look(ctx, &watching)
 		switch {
 		case err != nil:
-			slog.ErrorContext(ctx, "discovery failed", "error", err)
+			if c.trouble.Swap(&err) == nil {
+				slog.ErrorContext(ctx, "discovery failed", "cluster", c.server, "error", err)
+				c.viewed()
+			}
 			pause = backoff.Step()
 		case first:
 			first = false
 			go c.awaitSettled(ctx)
 			fallthrough
 		default:
+			c.trouble.Store(nil)
 			backoff = newBackoff()
 			if len(later) > 0 {
 				pause, later = later[0], later[1:]
@@ -236,13 +261,45 @@ func (c *Cluster) pause(ctx context.Context, d time.Duration, watching *sync.Wai
 func (c *Cluster) readAnew(ctx context.Context, watching *sync.WaitGroup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for gk := range c.stale {
-		if old, ok := c.watches[gk]; ok {
+	for at, old := range c.watches {
+		if _, ok := c.stale[at.kind]; ok {
 			old.stop()
-			c.watches[gk] = c.watch(ctx, old.kind, old, watching)
+			c.watches[at] = c.watch(ctx, old.kind, at.namespace, &starting{old: old, watching: watching})
 		}
 	}
 	clear(c.stale)
+}
+
+// Reread reads everything anew, while Run runs: what the cluster serves, and
+// all kinds. What is known stays known until then.
+func (c *Cluster) Reread() {
+	c.Rediscover()
+	c.Rejudge(func(schema.GroupKind) bool { return true })
+}
+
+// Recover tries again at once what could not be read, instead of when its turn
+// comes. It is for a cluster that answers again.
+func (c *Cluster) Recover() {
+	c.mu.RLock()
+	broken := map[schema.GroupKind]bool{}
+	for at, w := range c.watches {
+		if w.problem != "" {
+			broken[at.kind] = true
+		}
+	}
+	c.mu.RUnlock()
+	if c.Problem() != nil {
+		c.Rediscover()
+	}
+	c.Rejudge(func(gk schema.GroupKind) bool { return broken[gk] })
+}
+
+// Problem is why the cluster could not be discovered; nil when it was.
+func (c *Cluster) Problem() error {
+	if p := c.trouble.Load(); p != nil {
+		return *p
+	}
+	return nil
 }
 
 // look discovers once and starts and stops watches to fit. While groups are
@@ -255,33 +312,38 @@ func (c *Cluster) look(ctx context.Context, watching *sync.WaitGroup) (time.Dura
 	if err != nil {
 		return 0, err
 	}
+	if err := c.identify(ctx, found.version); err != nil {
+		return 0, err
+	}
 	found.keep(before)
-	want := make(map[schema.GroupKind]kind, len(found.watched))
+	want := make(map[watched]kind, len(found.watched))
 	for _, k := range found.watched {
-		want[k.GroupKind()] = k
+		for _, namespace := range c.parts(k) {
+			want[watched{k.GroupKind(), namespace}] = k
+		}
 	}
 	c.mu.Lock()
 	c.catalog = found
-	var dropped []schema.GroupKind
-	for gk, w := range c.watches {
-		if _, ok := want[gk]; !ok {
+	dropped := map[schema.GroupKind]struct{}{}
+	for at, w := range c.watches {
+		if _, ok := want[at]; !ok {
 			w.stop()
-			delete(c.watches, gk)
-			dropped = append(dropped, gk)
+			delete(c.watches, at)
+			dropped[at.kind] = struct{}{}
 		}
 	}
-	for gk, k := range want {
-		old, ok := c.watches[gk]
+	for at, k := range want {
+		old, ok := c.watches[at]
 		if ok && old.kind == k {
 			continue
 		}
 		if ok {
 			old.stop()
 		}
-		c.watches[gk] = c.watch(ctx, k, old, watching)
+		c.watches[at] = c.watch(ctx, k, at.namespace, &starting{old: old, watching: watching})
 	}
 	c.mu.Unlock()
-	for _, gk := range dropped {
+	for gk := range dropped {
 		c.index.forget(gk)
 	}
 	c.project()

@@ -52,6 +52,8 @@ func neverWatched() []Filter {
 // filters decide which kinds of one cluster are left out.
 type filters struct {
 	never, exclusions, inclusions []matcher
+	// confined leaves out everything that has no namespace.
+	confined bool
 }
 
 // matcher is a Filter that applies to this cluster, ready for use.

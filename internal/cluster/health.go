@@ -91,9 +91,9 @@ func (s *store) keep(f object.Fact) *object.Fact {
 // their bodies are not kept. It is for a judge whose rules have changed.
 func (c *Cluster) Rejudge(moved func(schema.GroupKind) bool) {
 	c.mu.Lock()
-	for gk := range c.watches {
-		if moved(gk) {
-			c.stale[gk] = struct{}{}
+	for at := range c.watches {
+		if moved(at.kind) {
+			c.stale[at.kind] = struct{}{}
 		}
 	}
 	n := len(c.stale)

@@ -34,14 +34,24 @@ type index struct {
 	byPlace map[string]*group
 }
 
-// shelf holds one kind. seen is how far its watch has come.
+// shelf holds one kind.
 type shelf struct {
 	facts map[place]*object.Fact
-	seen  uint64
-	feed  *feed
+	// parts are its watches: one of the whole kind, or one for each namespace
+	// where only some are watched.
+	parts map[string]*part
 	// moved is closed at the next news of the kind; nil while nobody waits.
 	moved chan struct{}
 }
+
+// part is what one watch tells. seen is how far it has come.
+type part struct {
+	seen uint64
+	feed *feed
+}
+
+// everywhere is the part of a watch of the whole kind.
+const everywhere = ""
 
 // place is where an object of a known kind is.
 type place struct{ namespace, name string }
@@ -50,7 +60,11 @@ func placeOf(k object.Key) place { return place{k.Namespace, k.Name} }
 
 // feed is the right of one watch to tell about its kind. A watch that was
 // stopped may still have something to say; by then its feed is over.
-type feed struct{ kind schema.GroupKind }
+type feed struct {
+	kind schema.GroupKind
+	// namespace is the only one that it tells of; empty is all.
+	namespace string
+}
 
 func newIndex(notify func(Change)) *index {
 	return &index{
@@ -65,16 +79,24 @@ func newIndex(notify func(Change)) *index {
 }
 
 // open gives the kind to a new watch. What is known of it stays.
-func (ix *index) open(gk schema.GroupKind) *feed {
-	fd := &feed{kind: gk}
+func (ix *index) open(gk schema.GroupKind) *feed { return ix.openIn(gk, everywhere) }
+
+// openIn gives one namespace of the kind to a new watch.
+func (ix *index) openIn(gk schema.GroupKind, namespace string) *feed {
+	fd := &feed{kind: gk, namespace: namespace}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	s, ok := ix.kinds[gk]
 	if !ok {
-		s = &shelf{facts: map[place]*object.Fact{}}
+		s = &shelf{facts: map[place]*object.Fact{}, parts: map[string]*part{}}
 		ix.kinds[gk] = s
 	}
-	s.feed = fd
+	p, ok := s.parts[namespace]
+	if !ok {
+		p = &part{}
+		s.parts[namespace] = p
+	}
+	p.feed = fd
 	return fd
 }
 
@@ -100,7 +122,7 @@ func (ix *index) forget(gk schema.GroupKind) {
 // watched takes a reading from the watch.
 func (ix *index) watched(fd *feed, f *object.Fact) {
 	ix.mu.Lock()
-	s := ix.shelf(fd)
+	s, p := ix.shelf(fd)
 	if s == nil {
 		ix.mu.Unlock()
 		return
@@ -111,7 +133,7 @@ func (ix *index) watched(fd *feed, f *object.Fact) {
 	if !stale {
 		ix.put(s, old, f)
 	}
-	s.advance(f.ResourceVersion)
+	s.advance(p, f.ResourceVersion)
 	ix.mu.Unlock()
 	if !stale {
 		ix.tell([]Change{{Old: old, New: f}})
@@ -127,7 +149,10 @@ func (ix *index) written(f object.Fact) {
 	defer ix.mu.Unlock()
 	s := ix.kinds[f.Key.GroupKind()]
 	rv, ok := version(f.ResourceVersion)
-	if s == nil || !ok || s.seen >= rv {
+	if s == nil || !ok {
+		return
+	}
+	if p := s.part(f.Key.Namespace); p == nil || p.seen >= rv {
 		return
 	}
 	old := s.facts[placeOf(f.Key)]
@@ -142,7 +167,7 @@ func (ix *index) written(f object.Fact) {
 // that came after it stays.
 func (ix *index) gone(fd *feed, k object.Key, rv string) {
 	ix.mu.Lock()
-	s := ix.shelf(fd)
+	s, p := ix.shelf(fd)
 	if s == nil {
 		ix.mu.Unlock()
 		return
@@ -152,7 +177,7 @@ func (ix *index) gone(fd *feed, k object.Key, rv string) {
 	if drop {
 		ix.drop(s, old)
 	}
-	s.advance(rv)
+	s.advance(p, rv)
 	ix.mu.Unlock()
 	if drop {
 		ix.tell([]Change{{Old: old}})
@@ -167,7 +192,7 @@ func (ix *index) replace(fd *feed, facts []*object.Fact, rv string) {
 		current[placeOf(f.Key)] = struct{}{}
 	}
 	ix.mu.Lock()
-	s := ix.shelf(fd)
+	s, p := ix.shelf(fd)
 	if s == nil {
 		ix.mu.Unlock()
 		return
@@ -176,13 +201,16 @@ func (ix *index) replace(fd *feed, facts []*object.Fact, rv string) {
 	// server's history is another one now (restored from a backup), and
 	// versions from before say nothing.
 	at, ok := version(rv)
-	restart := ok && at < s.seen
+	restart := ok && at < p.seen
 	if restart {
-		s.seen = 0
+		p.seen = 0
 	}
 	var changes []Change
-	for p, old := range s.facts {
-		if _, stays := current[p]; stays || !restart && older(rv, old.ResourceVersion) {
+	for at, old := range s.facts {
+		if fd.namespace != everywhere && at.namespace != fd.namespace {
+			continue
+		}
+		if _, stays := current[at]; stays || !restart && older(rv, old.ResourceVersion) {
 			continue
 		}
 		ix.drop(s, old)
@@ -196,7 +224,7 @@ func (ix *index) replace(fd *feed, facts []*object.Fact, rv string) {
 		ix.put(s, old, f)
 		changes = append(changes, Change{Old: old, New: f})
 	}
-	s.advance(rv)
+	s.advance(p, rv)
 	ix.mu.Unlock()
 	ix.tell(changes)
 }
@@ -220,8 +248,8 @@ func (ix *index) touch(gk schema.GroupKind) {
 func (ix *index) bookmark(fd *feed, rv string) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	if s := ix.shelf(fd); s != nil {
-		s.advance(rv)
+	if s, p := ix.shelf(fd); s != nil {
+		s.advance(p, rv)
 	}
 }
 
@@ -239,18 +267,31 @@ func (ix *index) tell(changes []Change) {
 
 // The rest runs with the lock held.
 
-// shelf is the one that the feed may write to; nil when its time is over.
-func (ix *index) shelf(fd *feed) *shelf {
+// shelf is the one that the feed may write to, and its part of it; nil when its
+// time is over.
+func (ix *index) shelf(fd *feed) (*shelf, *part) {
 	s := ix.kinds[fd.kind]
-	if s == nil || s.feed != fd {
-		return nil
+	if s == nil {
+		return nil, nil
 	}
-	return s
+	p := s.parts[fd.namespace]
+	if p == nil || p.feed != fd {
+		return nil, nil
+	}
+	return s, p
 }
 
-func (s *shelf) advance(rv string) {
+// part is the one that tells of a namespace; nil where nobody does.
+func (s *shelf) part(namespace string) *part {
+	if p, ok := s.parts[everywhere]; ok {
+		return p
+	}
+	return s.parts[namespace]
+}
+
+func (s *shelf) advance(p *part, rv string) {
 	if n, ok := version(rv); ok {
-		s.seen = max(s.seen, n)
+		p.seen = max(p.seen, n)
 	}
 	s.wake()
 }

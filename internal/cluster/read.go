@@ -55,7 +55,7 @@ func (ix *index) next(k object.Key, rv string) (moved <-chan struct{}, seen bool
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	s := ix.kinds[k.GroupKind()]
-	if s == nil {
+	if s == nil || s.part(k.Namespace) == nil {
 		return nil, false, fault.Waitingf("NotWatched", "objects of kind %s are not watched", k.GroupKind())
 	}
 	if s.has(k, rv) {
@@ -70,7 +70,8 @@ func (ix *index) next(k object.Key, rv string) (moved <-chan struct{}, seen bool
 // has runs with the lock held.
 func (s *shelf) has(k object.Key, rv string) bool {
 	if n, ok := version(rv); ok {
-		return s.seen >= n
+		p := s.part(k.Namespace)
+		return p != nil && p.seen >= n
 	}
 	// Versions without an order can only be found again.
 	f := s.facts[placeOf(k)]

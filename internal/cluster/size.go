@@ -1,5 +1,7 @@
 package cluster
 
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
 // Size is how much is known of a cluster.
 type Size struct {
 	// Kinds are watched, Broken are those of them that cannot be, for now.
@@ -10,13 +12,15 @@ type Size struct {
 func (c *Cluster) Size() Size {
 	var s Size
 	c.mu.RLock()
-	s.Kinds = len(c.watches)
-	for _, w := range c.watches {
+	kinds, broken := map[schema.GroupKind]struct{}{}, map[schema.GroupKind]struct{}{}
+	for at, w := range c.watches {
+		kinds[at.kind] = struct{}{}
 		if w.problem != "" {
-			s.Broken++
+			broken[at.kind] = struct{}{}
 		}
 	}
 	c.mu.RUnlock()
+	s.Kinds, s.Broken = len(kinds), len(broken)
 	c.index.mu.RLock()
 	defer c.index.mu.RUnlock()
 	for _, shelf := range c.index.kinds {

@@ -77,7 +77,9 @@ func (s *Snapshot) Err() error {
 func (s *Snapshot) View() plan.View {
 	s.Cluster.mu.RLock()
 	defer s.Cluster.mu.RUnlock()
-	return plan.View{Scopes: s.catalog.scopes, Blind: s.catalog.blind, Gaps: s.catalog.gaps, Kube: s.catalog.kube}
+	return plan.View{
+		Scopes: s.catalog.scopes, Blind: s.catalog.blind, Gaps: s.catalog.gaps, Kube: s.catalog.kube, Namespaces: s.namespaces,
+	}
 }
 
 // version is the one in which a kind is watched.

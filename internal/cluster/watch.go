@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -20,14 +21,22 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/towline-cd/towline/internal/core/destination"
+	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
-// kindWatch is the running watch of one kind.
+// watched is what a watch is about: a kind, or one namespace of it.
+type watched struct {
+	kind      schema.GroupKind
+	namespace string
+}
+
+// kindWatch is the running watch of one kind, or of one namespace of it.
 type kindWatch struct {
 	kind   kind
-	client dynamic.NamespaceableResourceInterface
+	client dynamic.ResourceInterface
 	stop   context.CancelFunc
 	ended  <-chan struct{}
 	// settled is closed when the kind was read, or could not be.
@@ -52,20 +61,32 @@ func retryBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Cap: 30 * time.Second, Steps: 7}
 }
 
-// watch starts the watch of a kind. It runs with the lock held. Where the kind
-// was watched in another version what is known of it stays known.
-func (c *Cluster) watch(ctx context.Context, k kind, old *kindWatch, watching *sync.WaitGroup) *kindWatch {
+// starting is what a new watch takes over.
+type starting struct {
+	// old is the watch before it; nil is none.
+	old      *kindWatch
+	watching *sync.WaitGroup
+}
+
+// watch starts the watch of a kind in a namespace, or everywhere. It runs with
+// the lock held. Where the kind was watched in another version what is known of
+// it stays known.
+func (c *Cluster) watch(ctx context.Context, k kind, namespace string, from *starting) *kindWatch {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &kindWatch{
 		kind: k, client: c.dynamic.Resource(k.gvr()),
 		stop: cancel, ended: ctx.Done(), settled: make(chan struct{}),
 	}
-	if old != nil && old.isSettled {
-		w.isSettled = true
+	if namespace != everywhere {
+		w.client = c.dynamic.Resource(k.gvr()).Namespace(namespace)
+	}
+	if from.old != nil && from.old.isSettled {
+		// What was wrong before is wrong until something else is heard.
+		w.isSettled, w.problem, w.stale = true, from.old.problem, from.old.stale
 		close(w.settled)
 	}
 	s := &store{
-		kind: k, index: c.index, feed: c.index.open(k.GroupKind()), names: c.names,
+		kind: k, index: c.index, feed: c.index.openIn(k.GroupKind(), namespace), names: c.names,
 		tracker: c.tracker, judge: c.judge,
 		synced: func() { c.note(ctx, w, nil) },
 	}
@@ -73,7 +94,7 @@ func (c *Cluster) watch(ctx context.Context, k kind, old *kindWatch, watching *s
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := w.client.List(ctx, o)
 			c.noteError(ctx, w, err)
-			return list, err
+			return list, heard(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			stream, err := w.client.Watch(ctx, o)
@@ -82,15 +103,24 @@ func (c *Cluster) watch(ctx context.Context, k kind, old *kindWatch, watching *s
 				// It goes on where it was; a first reading has to come to its end.
 				c.note(ctx, w, nil)
 			}
-			return stream, err
+			return stream, heard(err)
 		},
 	}
 	proto := &unstructured.Unstructured{}
 	proto.SetGroupVersionKind(k.GroupVersionKind)
 	r := cache.NewReflectorWithOptions(lw, proto, s, cache.ReflectorOptions{Name: k.String(), Backoff: retryBackoff()})
-	watching.Go(func() { r.RunWithContext(ctx) })
-	watching.Go(func() { c.awaitStall(ctx, w, s.received.Load) })
+	from.watching.Go(func() { r.RunWithContext(ctx) })
+	from.watching.Go(func() { c.awaitStall(ctx, w, s.received.Load) })
 	return w
+}
+
+// heard is an error as the reflector hears it, which logs all but the end of a
+// stream. That the whole cluster is known to be silent is not news of a kind.
+func heard(err error) error {
+	if destination.Lost(err) && fault.ClassOf(err) == fault.Waiting {
+		return io.EOF
+	}
+	return err
 }
 
 // awaitStall gives up waiting for a kind that neither sends nor fails.
@@ -171,9 +201,9 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 	}
 	switch {
 	case problem != "" && was == "":
-		slog.Log(ctx, level, "a kind cannot be watched", "kind", w.kind.String(), "error", problem)
+		slog.Log(ctx, level, "a kind cannot be watched", "cluster", c.server, "kind", w.kind.String(), "error", problem)
 	case problem == "" && was != "":
-		slog.DebugContext(ctx, "a kind can be watched again", "kind", w.kind.String())
+		slog.DebugContext(ctx, "a kind can be watched again", "cluster", c.server, "kind", w.kind.String())
 	}
 	if first {
 		// Only now, so that whoever waited finds it in the view.
@@ -186,7 +216,8 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 func (c *Cluster) project() {
 	c.mu.Lock()
 	scopes, blind, stale := maps.Clone(c.catalog.scopes), maps.Clone(c.catalog.blind), map[schema.GroupKind]string{}
-	for gk, w := range c.watches {
+	for at, w := range c.watches {
+		gk := at.kind
 		switch {
 		case !w.isSettled:
 			delete(scopes, gk)
@@ -204,7 +235,7 @@ func (c *Cluster) project() {
 	c.view.Store(&plan.View{
 		Version: c.view.Load().Version + 1,
 		Scopes:  scopes, Blind: blind, Stale: stale, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
-		Kube: c.catalog.kube,
+		Kube: c.catalog.kube, Namespaces: c.namespaces, Identity: c.identity,
 	})
 	c.mu.Unlock()
 	c.viewed()

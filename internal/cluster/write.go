@@ -220,6 +220,11 @@ func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynam
 // server understood the request and will not take this object as it stands.
 // The caller knows which object it is about, and says so once.
 func classify(err error) error {
+	if decided, ok := errors.AsType[*fault.Error](err); ok {
+		// Whoever carries the requests knows better; the address around it helps
+		// nobody.
+		return decided
+	}
 	switch {
 	case strings.Contains(err.Error(), "admission webhook"):
 		// A webhook's no, or its refusal to be asked, is about this request; what

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"time"
-
-	"github.com/towline-cd/towline/api/v1alpha1"
 )
 
 // audit looks at one object after the other, slowly, for as long as ctx lasts.
@@ -33,17 +31,6 @@ func (c *Controller) audit(ctx context.Context) {
 			c.Enqueue(name, Drift)
 		}
 	}
-}
-
-// remember keeps the names of the applications that there are.
-func (c *Controller) remember(old, app *v1alpha1.Application) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if app == nil {
-		delete(c.apps, old.Name)
-		return
-	}
-	c.apps[app.Name] = struct{}{}
 }
 
 // anyone is some application; the order of a map is as good as chance.

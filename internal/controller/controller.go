@@ -45,6 +45,10 @@ type Options struct {
 	Projects ProjectReconciler
 	// Sets generates ApplicationSets; nil means that nobody does.
 	Sets SetReconciler
+	// Place names the cluster of a destination; nil means that all are one. The
+	// applications of one place have a part of the workers at most, if there are
+	// others.
+	Place func(v1alpha1.ApplicationDestination) string
 	// Metrics counts what happens in the queues; nil means that nobody does.
 	Metrics workqueue.MetricsProvider
 }
@@ -69,20 +73,25 @@ type Controller struct {
 	// running is set when the first reading of the hub is behind us.
 	running atomic.Bool
 
-	mu   sync.Mutex
-	apps map[string]struct{}
+	mu sync.Mutex
+	// apps are those that there are, each with where it is deployed to.
+	apps map[string]v1alpha1.ApplicationDestination
+	// to are the applications by where they are deployed to.
+	to map[target]map[string]struct{}
 }
 
 // New makes a controller.
 func New(o Options) *Controller {
 	l := newLanes()
+	l.workers = o.Workers
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: queueName, Queue: l, MetricsProvider: o.Metrics})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{
 		Name: queueName, Queue: queue, MetricsProvider: o.Metrics,
 	})
 	c := &Controller{
 		Options: o,
-		apps:    map[string]struct{}{},
+		apps:    map[string]v1alpha1.ApplicationDestination{},
+		to:      map[target]map[string]struct{}{},
 		lanes:   l,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 2*time.Minute),
@@ -176,6 +185,7 @@ func (c *Controller) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(name)
+	defer c.lanes.done(name)
 	result, err := c.reconcile(ctx, name)
 	switch {
 	case ctx.Err() != nil:

@@ -33,19 +33,40 @@ func (c Cause) String() string {
 }
 
 // lanes is the order of a work queue: one lane for each cause, the most urgent
-// first. Every fairness-th turn goes to the least urgent lane that has
-// anything, so that a busy fleet still gets round to everyone.
+// first, and in it the items in the order in which they came. Every
+// fairness-th turn goes to the least urgent lane that has anything, so that a
+// busy fleet still gets round to everyone. An item whose place has its share of
+// the workers waits, and those of other places pass it.
 type lanes struct {
 	mu sync.Mutex
 	// wanted is the cause for which an item will be, or is, queued.
 	wanted map[string]Cause
-	lane   [causes][]string
+	lane   [causes]lane
 	turn   int
+	// came counts what was queued.
+	came uint64
+
+	places
+}
+
+// lane are the items of one cause, by their places.
+type lane map[string][]ticket
+
+// ticket is a queued item, and when it came.
+type ticket struct {
+	item string
+	came uint64
 }
 
 const fairness = 16
 
-func newLanes() *lanes { return &lanes{wanted: map[string]Cause{}} }
+func newLanes() *lanes {
+	l := &lanes{wanted: map[string]Cause{}, places: newPlaces()}
+	for i := range l.lane {
+		l.lane[i] = lane{}
+	}
+	return l
+}
 
 // want notes the cause for an item about to be added. The most urgent stays.
 func (l *lanes) want(item string, c Cause) {
@@ -62,13 +83,10 @@ func (l *lanes) Touch(item string) {
 	defer l.mu.Unlock()
 	c := l.cause(item)
 	for i := range l.lane {
-		at := slices.Index(l.lane[i], item)
-		if at < 0 || Cause(i) <= c {
-			continue
+		if Cause(i) > c && l.lane[i].remove(item) {
+			l.push(c, item)
+			return
 		}
-		l.lane[i] = slices.Delete(l.lane[i], at, at+1)
-		l.lane[c] = append(l.lane[c], item)
-		return
 	}
 }
 
@@ -76,32 +94,42 @@ func (l *lanes) Touch(item string) {
 func (l *lanes) Push(item string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := l.cause(item)
-	l.lane[c] = append(l.lane[c], item)
+	l.push(l.cause(item), item)
 }
 
-// Len is the number of queued items.
+func (l *lanes) push(c Cause, item string) {
+	l.came++
+	at := l.place[item]
+	l.lane[c][at] = append(l.lane[c][at], ticket{item, l.came})
+}
+
+// Len is the number of queued items whose place has workers left.
 func (l *lanes) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
 	for _, lane := range l.lane {
-		n += len(lane)
+		for at, row := range lane {
+			if l.free(at) {
+				n += len(row)
+			}
+		}
 	}
 	return n
 }
 
-// Pop takes the next item.
+// Pop takes the next item. Whoever takes one says when it is done.
 func (l *lanes) Pop() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turn++
-	pick := -1
+	pick, from := -1, ""
 	for i, lane := range l.lane {
-		if len(lane) == 0 {
+		at, ok := lane.first(l.free)
+		if !ok {
 			continue
 		}
-		pick = i
+		pick, from = i, at
 		if l.turn%fairness != 0 {
 			break
 		}
@@ -109,9 +137,13 @@ func (l *lanes) Pop() string {
 	if pick < 0 {
 		return ""
 	}
-	item := l.lane[pick][0]
-	l.lane[pick] = l.lane[pick][1:]
+	row := l.lane[pick][from]
+	item := row[0].item
+	if l.lane[pick][from] = row[1:]; len(row) == 1 {
+		delete(l.lane[pick], from)
+	}
 	delete(l.wanted, item)
+	l.begin(item, from)
 	return item
 }
 
@@ -120,4 +152,30 @@ func (l *lanes) cause(item string) Cause {
 		return c
 	}
 	return Resync
+}
+
+// first is the place of the item that came first, of those that are free.
+func (l lane) first(free func(string) bool) (place string, ok bool) {
+	var came uint64
+	for at, row := range l {
+		if free(at) && (!ok || row[0].came < came) {
+			place, came, ok = at, row[0].came, true
+		}
+	}
+	return place, ok
+}
+
+// remove takes an item out.
+func (l lane) remove(item string) bool {
+	for at, row := range l {
+		i := slices.IndexFunc(row, func(t ticket) bool { return t.item == item })
+		if i < 0 {
+			continue
+		}
+		if l[at] = slices.Delete(row, i, i+1); len(row) == 1 {
+			delete(l, at)
+		}
+		return true
+	}
+	return false
 }

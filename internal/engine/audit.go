@@ -73,13 +73,15 @@ func (e *Engine) sample(p plan.Plan) (plan.Item, bool) {
 func (e *Engine) doubt(app string, k object.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	next := make(map[object.Key]diff.Verdict, len(e.verdicts[app]))
-	for key, v := range e.verdicts[app] {
+	known := e.verdicts[app]
+	next := make(map[object.Key]diff.Verdict, len(known.verdicts))
+	for key, v := range known.verdicts {
 		if key != k {
 			next[key] = v
 		}
 	}
-	e.verdicts[app] = next
+	known.verdicts = next
+	e.verdicts[app] = known
 }
 
 func paths(changes []diff.Change) []string {

@@ -142,15 +142,16 @@ type Writer interface {
 
 // Clusters finds the cluster of a destination, and that cluster's server and
 // name: a destination has one of the two, and rules are written for either.
-// One that is not known is a Terminal fault.
+// Why there is none is a fault with a reason of core/destination.
 type Clusters interface {
 	For(destination v1alpha1.ApplicationDestination) (c Cluster, server, name string, err error)
 }
 
-// Pairs remembers confirmed pairs across restarts. Losing them costs requests.
+// Pairs remembers confirmed pairs across restarts. They hold in a scope: the
+// cluster and the version of its server. Losing them costs requests.
 type Pairs interface {
-	Load(app string) []diff.Pair
-	Keep(app string, pairs []diff.Pair) error
+	Load(app, scope string) []diff.Pair
+	Keep(app, scope string, pairs []diff.Pair) error
 	Drop(app string)
 }
 
@@ -247,10 +248,10 @@ type Engine struct {
 	// verdicts are the answers of the server, per application. They are only
 	// ever used for the pair that they were given for, so losing or keeping one
 	// changes the cost and not the result.
-	verdicts map[string]map[object.Key]diff.Verdict
+	verdicts map[string]judged
 	// waiting are the applications with kinds that their cluster does not serve
-	// or that cannot be read.
-	waiting map[string]struct{}
+	// or that cannot be read, each with the cluster's server.
+	waiting map[string]string
 	// compiled are the applications' ignore rules, ready for use.
 	compiled map[string]compiledRules
 }
@@ -284,9 +285,9 @@ func New(o Options) *Engine {
 		places:     newPlaces(),
 		undeclared: newUndeclared(),
 		setStates:  newSetStates(),
-		verdicts:   map[string]map[object.Key]diff.Verdict{},
+		verdicts:   map[string]judged{},
 		compiled:   map[string]compiledRules{},
-		waiting:    map[string]struct{}{},
+		waiting:    map[string]string{},
 	}
 }
 
@@ -298,9 +299,9 @@ type Result struct {
 
 func (e *Engine) forget(app string) {
 	e.footprints.set(app, nil)
-	e.wants.set(app, nil)
-	e.doubts.set(app, nil)
-	e.places.set(app, "")
+	e.wants.set(app, "", nil)
+	e.doubts.set(app, "", nil)
+	e.places.set(app, corner{})
 	e.quiet.keep(app, 0, false)
 	e.written.forget(app)
 	e.drifts.forget(app)

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/status"
@@ -55,10 +56,18 @@ func (e *Engine) clear(ctx context.Context, o *observation, it plan.Item, dryRun
 // recreate makes an object anew that cannot be changed. That the new one will
 // be taken is asked before the old one goes.
 func (e *Engine) recreate(ctx context.Context, o *observation, it plan.Item) (deed, error) {
-	if err := o.cluster.Creatable(ctx, it.Desired.Body); err != nil {
+	err := o.cluster.Creatable(ctx, it.Desired.Body)
+	if destination.Lost(err) {
+		return deed{}, err
+	}
+	if err != nil {
 		return deed{outcome: failure(fmt.Errorf("the object has to be made anew, but the server would not take the new one: %w", err))}, nil
 	}
-	if err := o.cluster.Delete(ctx, *it.Live, metav1.DeletePropagationBackground); err != nil {
+	err = o.cluster.Delete(ctx, *it.Live, metav1.DeletePropagationBackground)
+	if destination.Lost(err) {
+		return deed{}, err
+	}
+	if err != nil {
 		return deed{outcome: failure(fmt.Errorf("deleting the object to make it anew: %w", err))}, nil
 	}
 	return deed{gone: true}, nil

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
@@ -137,7 +138,7 @@ func (e *Engine) project(ctx context.Context, o *observation, into *policy.Proje
 
 func (e *Engine) destination(o *observation) error {
 	c, server, name, err := e.Clusters.For(o.app.Spec.Destination)
-	if err != nil && fault.ClassOf(err) == fault.Terminal {
+	if reason := fault.ReasonOf(err); reason == destination.Unknown || reason == destination.Ambiguous {
 		o.refuse(err.Error())
 		return nil
 	}
@@ -206,10 +207,10 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	}
 	o.findings = append(o.findings, found...)
 	p := plan.Compute(in, answers)
-	e.keepVerdicts(ctx, o.app.Name, p)
+	e.keepVerdicts(ctx, o, p)
 	e.explain(o, &p)
-	e.wants.set(o.app.Name, unmarked(p, o.instance))
-	e.doubts.set(o.app.Name, unconfirmed(p))
+	e.wants.set(o.app.Name, o.server, unmarked(p, o.instance))
+	e.doubts.set(o.app.Name, o.server, unconfirmed(p))
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil
@@ -222,7 +223,7 @@ func (e *Engine) question(
 ) (plan.Input, map[object.Key]plan.Answer, []finding.Finding, error) {
 	for {
 		in, found := e.input(o, project, rendered)
-		e.await(o.app.Name, plan.Incomplete(in))
+		e.await(o, plan.Incomplete(in))
 		answers, err := e.ask(ctx, o, plan.Ask(in))
 		if err != nil || !e.learn(o, in, answers) {
 			return in, answers, found, err
@@ -252,7 +253,7 @@ func (e *Engine) input(o *observation, project policy.Project, rendered manifest
 		Removing: o.look.removing,
 		LeftOut:  leftOut(rendered),
 		Live:     liveFacts(o, wish.Objects),
-		Verdicts: e.knownVerdicts(o.app.Name),
+		Verdicts: e.knownVerdicts(o.app.Name, o.scope()),
 		Cluster:  o.cluster.View(),
 		Server:   o.server, ClusterName: o.clusterName,
 	}, found
@@ -340,6 +341,12 @@ func (e *Engine) ask(ctx context.Context, o *observation, questions []plan.Quest
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
+	}
+	if len(questions) > 0 {
+		// A cluster that stopped answering meanwhile is one problem, not many.
+		if _, _, _, err := e.Clusters.For(o.app.Spec.Destination); destination.Lost(err) {
+			return nil, err
+		}
 	}
 	out := make(map[object.Key]plan.Answer, len(questions))
 	for i, q := range questions {

@@ -16,39 +16,42 @@ import (
 // places knows which applications watch a namespace for objects that nobody
 // has. It is empty where no project asks for that.
 type places struct {
-	mu          sync.RWMutex
-	byNamespace map[string]map[string]struct{}
-	byApp       map[string]string
+	mu      sync.RWMutex
+	byPlace map[corner]map[string]struct{}
+	byApp   map[string]corner
 }
+
+// corner is a namespace of a cluster; the zero value is none.
+type corner struct{ server, namespace string }
 
 func newPlaces() *places {
-	return &places{byNamespace: map[string]map[string]struct{}{}, byApp: map[string]string{}}
+	return &places{byPlace: map[corner]map[string]struct{}{}, byApp: map[string]corner{}}
 }
 
-// set notes the namespace that an application watches; "" is none.
-func (p *places) set(app, namespace string) {
+// set notes the namespace that an application watches.
+func (p *places) set(app string, at corner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was := p.byApp[app]
-	if was == namespace {
+	if was == at {
 		return
 	}
 	delete(p.byApp, app)
-	delete(p.byNamespace[was], app)
-	if len(p.byNamespace[was]) == 0 {
-		delete(p.byNamespace, was)
+	delete(p.byPlace[was], app)
+	if len(p.byPlace[was]) == 0 {
+		delete(p.byPlace, was)
 	}
-	if namespace == "" {
+	if at == (corner{}) {
 		return
 	}
-	p.byApp[app] = namespace
-	if p.byNamespace[namespace] == nil {
-		p.byNamespace[namespace] = map[string]struct{}{}
+	p.byApp[app] = at
+	if p.byPlace[at] == nil {
+		p.byPlace[at] = map[string]struct{}{}
 	}
-	p.byNamespace[namespace][app] = struct{}{}
+	p.byPlace[at][app] = struct{}{}
 }
 
-func (p *places) of(app string) string {
+func (p *places) of(app string) corner {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.byApp[app]
@@ -56,7 +59,7 @@ func (p *places) of(app string) string {
 
 // Watching are the applications that watch the namespace of an object for such
 // as nobody has, where a change may make it one or no longer one.
-func (e *Engine) Watching(old, now *object.Fact) []string {
+func (e *Engine) Watching(server string, old, now *object.Fact) []string {
 	f := now
 	if f == nil {
 		f = old
@@ -66,7 +69,7 @@ func (e *Engine) Watching(old, now *object.Fact) []string {
 	}
 	e.places.mu.RLock()
 	defer e.places.mu.RUnlock()
-	return slices.Sorted(maps.Keys(e.places.byNamespace[f.Key.Namespace]))
+	return slices.Sorted(maps.Keys(e.places.byPlace[corner{server, f.Key.Namespace}]))
 }
 
 // orphans tells of the objects in the application's namespace that nobody has,
@@ -76,10 +79,11 @@ func (e *Engine) orphans(ctx context.Context, o *observation, project policy.Pro
 	if project.Orphans == nil || !project.Orphans.Warn || o.plan == nil {
 		namespace = ""
 	}
-	e.places.set(o.app.Name, namespace)
 	if namespace == "" {
+		e.places.set(o.app.Name, corner{})
 		return nil
 	}
+	e.places.set(o.app.Name, corner{o.server, namespace})
 	facts := o.cluster.Namespace(namespace)
 	there := map[string]bool{o.instance: true}
 	for _, f := range facts {
@@ -102,11 +106,11 @@ func (e *Engine) orphans(ctx context.Context, o *observation, project policy.Pro
 
 // surroundings feeds what a look sees of the objects that nobody has.
 func (e *Engine) surroundings(h *maphash.Hash, c Cluster, app string) {
-	namespace := e.places.of(app)
-	if namespace == "" {
+	at := e.places.of(app)
+	if at == (corner{}) {
 		return
 	}
-	for _, f := range c.Namespace(namespace) {
+	for _, f := range c.Namespace(at.namespace) {
 		if plan.Loose(f) {
 			texts(h, f.UID, f.App)
 		}

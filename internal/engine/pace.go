@@ -65,7 +65,11 @@ func (p *pace) forget(app string) {
 func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.Duration {
 	st := app.Status
 	if st.Sync.Status != v1alpha1.SyncStatusCodeSynced || !status.Compared(st.Sync).SameSources(status.ContentOf(app)) ||
-		app.Annotations[v1alpha1.AnnotationRefresh] != "" || len(e.knownVerdicts(app.Name)) > 0 {
+		app.Annotations[v1alpha1.AnnotationRefresh] != "" {
+		return 0
+	}
+	c, _, _, err := e.Clusters.For(app.Spec.Destination)
+	if err != nil || len(e.knownVerdicts(app.Name, c.View().Identity)) > 0 {
 		return 0
 	}
 	s := e.Settings()

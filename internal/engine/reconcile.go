@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -32,6 +33,9 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if e.rests(app) {
+		return Result{}, nil
+	}
 	if app.DeletionTimestamp != nil {
 		return e.remove(ctx, app)
 	}
@@ -42,6 +46,15 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 		return e.sync(ctx, app, op)
 	}
 	return e.refresh(ctx, app)
+}
+
+// rests says that nothing is to be done for an application now, and nothing to
+// be said of it: its cluster is being read for the first time, or its operator
+// asks to leave it alone. What the status says stands.
+func (e *Engine) rests(app *v1alpha1.Application) bool {
+	_, _, _, err := e.Clusters.For(app.Spec.Destination)
+	reason := fault.ReasonOf(err)
+	return reason == destination.Starting || reason == destination.Skipped
 }
 
 // refresh looks at an application and tells what it sees, or begins the sync

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -27,13 +28,19 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 		return Result{}, nil
 	}
 	c, server, name, err := e.Clusters.For(app.Spec.Destination)
-	if err != nil && fault.ClassOf(err) == fault.Terminal {
+	if fault.ReasonOf(err) == destination.Unknown {
 		slog.WarnContext(ctx, "destination is not known, letting the application go without deleting", "app", app.Name, "error", err)
 		e.forget(app.Name)
 		return Result{}, e.release(ctx, app, func(f string) bool { _, ok := propagations[f]; return ok || hookFinalizer(f) })
 	}
-	if err != nil {
+	if err != nil && fault.ClassOf(err) != fault.Waiting {
 		return Result{}, err
+	}
+	if err != nil {
+		// What is there cannot be seen, and goes when it can.
+		return Result{}, removal{engine: e, app: app}.tell(ctx, []finding.Finding{{
+			Reason: finding.Deletion, Severity: finding.Warning, Message: "the deletion waits: " + err.Error(),
+		}})
 	}
 	r := removal{engine: e, app: app, cluster: c, server: server, clusterName: name}
 	for _, stage := range []struct {

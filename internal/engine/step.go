@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -210,7 +211,7 @@ func (e *Engine) execute(ctx context.Context, o *observation, w work) ([]status.
 				out = append(out, status.Result{Item: group[i], Outcome: d.outcome, Images: d.images})
 			}
 		}
-		e.confirm(ctx, o.app.Name, confirmed)
+		e.confirm(ctx, o, confirmed)
 	}
 	return out, nil
 }
@@ -226,7 +227,8 @@ type deed struct {
 }
 
 // do does the work of one item. An error stops the sync here, to go on later
-// from what is recorded; what the server says about the object is an outcome.
+// from what is recorded; what the server says about the object is an outcome,
+// and that it says nothing at all is none.
 func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (deed, error) {
 	switch w.step.Do {
 	case plan.DoRelease:
@@ -234,7 +236,7 @@ func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (
 	case plan.DoClear:
 		return e.clear(ctx, o, it, w.dryRun)
 	case plan.DoPrune:
-		return e.prune(ctx, o, it, w), nil
+		return e.prune(ctx, o, it, w)
 	case plan.DoApply, plan.DoNote, plan.DoLook, plan.DoWait, plan.DoDone, plan.DoFail:
 	}
 	if outcome, ok := plan.Settle(it, w.progress); ok {
@@ -246,6 +248,9 @@ func (e *Engine) do(ctx context.Context, o *observation, it plan.Item, w work) (
 	u, err := e.apply(ctx, o, it, w.dryRun)
 	if err != nil && it.Handling.Force && it.Live != nil && !w.dryRun && fault.ReasonOf(err) == "Rejected" {
 		return e.recreate(ctx, o, it)
+	}
+	if destination.Lost(err) {
+		return deed{}, err
 	}
 	if err != nil {
 		return deed{outcome: failure(err)}, nil
@@ -264,19 +269,23 @@ func failure(err error) plan.Outcome {
 	return plan.Outcome{Code: plan.CodeFailed, Message: err.Error(), Final: fault.ClassOf(err) == fault.Terminal}
 }
 
-func (e *Engine) prune(ctx context.Context, o *observation, it plan.Item, w work) deed {
+func (e *Engine) prune(ctx context.Context, o *observation, it plan.Item, w work) (deed, error) {
 	if outcome, ok := plan.Settle(it, w.progress); ok {
-		return deed{outcome: outcome}
+		return deed{outcome: outcome}, nil
 	}
 	pruned := plan.Outcome{Code: plan.CodePruned, Message: "pruned"}
 	if w.dryRun {
 		pruned.Message += " (dry run)"
-		return deed{outcome: pruned}
+		return deed{outcome: pruned}, nil
 	}
-	if err := o.cluster.Delete(ctx, *it.Live, o.options.Propagation()); err != nil {
-		return deed{outcome: failure(err)}
+	err := o.cluster.Delete(ctx, *it.Live, o.options.Propagation())
+	if destination.Lost(err) {
+		return deed{}, err
 	}
-	return deed{outcome: pruned, gone: true}
+	if err != nil {
+		return deed{outcome: failure(err)}, nil
+	}
+	return deed{outcome: pruned, gone: true}, nil
 }
 
 // lookAgain fetches and renders the source once more, from nothing, and holds

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -90,10 +91,10 @@ func (e *Engine) sync(ctx context.Context, app *v1alpha1.Application, op *v1alph
 		return e.advance(ctx, o, state)
 	case unsupported(o.app, op) != "":
 		return e.finish(ctx, o, status.Finish(state, v1alpha1.OperationError, unsupported(o.app, op), e.Now()))
-	case o.plan == nil && retriable(o.err) != nil && !fresh:
+	case o.plan == nil && (retriable(o.err) != nil || destination.Lost(o.err)) && !fresh:
 		// What was begun is not given up for an outage.
 		_, err := e.report(ctx, o, state)
-		return Result{}, errors.Join(err, o.err)
+		return Result{}, errors.Join(err, retriable(o.err))
 	case o.plan == nil:
 		return e.fail(ctx, o, state, plan.Step{Message: why(o), Final: true})
 	case !e.allowed(o, state, fresh).Allowed:

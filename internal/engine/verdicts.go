@@ -11,27 +11,34 @@ import (
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
+// judged are the answers of one cluster about the objects of an application.
+type judged struct {
+	scope    string
+	verdicts map[object.Key]diff.Verdict
+}
+
 // knownVerdicts are the server's answers so far; after a restart those that
-// the log of pairs has.
-func (e *Engine) knownVerdicts(app string) map[object.Key]diff.Verdict {
+// the log of pairs has. What another cluster said counts for nothing.
+func (e *Engine) knownVerdicts(app, scope string) map[object.Key]diff.Verdict {
 	e.mu.Lock()
 	known, ok := e.verdicts[app]
 	e.mu.Unlock()
-	if ok {
-		return known
+	if ok && known.scope == scope {
+		return known.verdicts
 	}
-	known = map[object.Key]diff.Verdict{}
-	for _, p := range e.Pairs.Load(app) {
-		known[p.Key] = p.Verdict()
+	known = judged{scope: scope, verdicts: map[object.Key]diff.Verdict{}}
+	for _, p := range e.Pairs.Load(app, scope) {
+		known.verdicts[p.Key] = p.Verdict()
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.verdicts[app] = known
-	return known
+	return known.verdicts
 }
 
 // keepVerdicts remembers the answers that a plan was made from.
-func (e *Engine) keepVerdicts(ctx context.Context, app string, p plan.Plan) {
+func (e *Engine) keepVerdicts(ctx context.Context, o *observation, p plan.Plan) {
+	app, scope := o.app.Name, o.scope()
 	out := make(map[object.Key]diff.Verdict, len(p.Items))
 	for _, it := range p.Items {
 		// A verdict without an answer is not worth keeping: ask again.
@@ -40,34 +47,41 @@ func (e *Engine) keepVerdicts(ctx context.Context, app string, p plan.Plan) {
 		}
 	}
 	e.mu.Lock()
-	e.verdicts[app] = out
+	e.verdicts[app] = judged{scope: scope, verdicts: out}
 	e.mu.Unlock()
-	e.log(ctx, app, out)
+	e.log(ctx, o, out)
 }
 
 // confirm remembers what applies have confirmed.
-func (e *Engine) confirm(ctx context.Context, app string, confirmed map[object.Key]diff.Verdict) {
+func (e *Engine) confirm(ctx context.Context, o *observation, confirmed map[object.Key]diff.Verdict) {
+	app, scope := o.app.Name, o.scope()
 	e.mu.Lock()
 	// A plan that is being made may hold the map that stands: it is replaced,
 	// not changed.
-	next := make(map[object.Key]diff.Verdict, len(e.verdicts[app])+len(confirmed))
-	maps.Copy(next, e.verdicts[app])
+	known := e.verdicts[app]
+	next := make(map[object.Key]diff.Verdict, len(known.verdicts)+len(confirmed))
+	if known.scope == scope {
+		maps.Copy(next, known.verdicts)
+	}
 	maps.Copy(next, confirmed)
-	e.verdicts[app] = next
+	e.verdicts[app] = judged{scope: scope, verdicts: next}
 	e.mu.Unlock()
-	e.log(ctx, app, confirmed)
+	e.log(ctx, o, confirmed)
 }
 
+// scope is whose word an answer is: the cluster, and the version of its server.
+func (o *observation) scope() string { return o.cluster.View().Identity }
+
 // log writes confirmed pairs for the next process.
-func (e *Engine) log(ctx context.Context, app string, verdicts map[object.Key]diff.Verdict) {
+func (e *Engine) log(ctx context.Context, o *observation, verdicts map[object.Key]diff.Verdict) {
 	var pairs []diff.Pair
 	for k, v := range verdicts {
 		if p, ok := v.Pair(k); ok {
 			pairs = append(pairs, p)
 		}
 	}
-	if err := e.Pairs.Keep(app, pairs); err != nil {
-		slog.WarnContext(ctx, "confirmed pairs could not be written; a restart will ask again", "app", app, "error", err)
+	if err := e.Pairs.Keep(o.app.Name, o.scope(), pairs); err != nil {
+		slog.WarnContext(ctx, "confirmed pairs could not be written; a restart will ask again", "app", o.app.Name, "error", err)
 	}
 }
 
@@ -75,29 +89,36 @@ func (e *Engine) log(ctx context.Context, app string, verdicts map[object.Key]di
 type noPairs struct{}
 
 // Load knows nothing.
-func (noPairs) Load(string) []diff.Pair { return nil }
+func (noPairs) Load(string, string) []diff.Pair { return nil }
 
 // Keep keeps nothing.
-func (noPairs) Keep(string, []diff.Pair) error { return nil }
+func (noPairs) Keep(string, string, []diff.Pair) error { return nil }
 
 // Drop has nothing to drop.
 func (noPairs) Drop(string) {}
 
 // await notes whether an application waits for a kind of its objects to be
 // served or readable.
-func (e *Engine) await(app string, waits bool) {
+func (e *Engine) await(o *observation, waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.waiting, app)
+	delete(e.waiting, o.app.Name)
 	if waits {
-		e.waiting[app] = struct{}{}
+		e.waiting[o.app.Name] = o.server
 	}
 }
 
 // Waiting are the applications to look at when a cluster serves other kinds
 // than before, or can be read where it could not.
-func (e *Engine) Waiting() []string {
+func (e *Engine) Waiting(server string) []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Sorted(maps.Keys(e.waiting))
+	var out []string
+	for app, at := range e.waiting {
+		if at == server {
+			out = append(out, app)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -12,33 +12,49 @@ import (
 // change of such an object says nothing of the application by itself.
 type wants struct {
 	mu    sync.RWMutex
-	byKey map[object.Key]map[string]struct{}
-	byApp map[string][]object.Key
+	byKey map[wanted]map[string]struct{}
+	byApp map[string]desires
+}
+
+// wanted is an object of one cluster.
+type wanted struct {
+	server string
+	key    object.Key
+}
+
+// desires are the objects of one cluster that an application desires.
+type desires struct {
+	server string
+	keys   []object.Key
 }
 
 func newWants() *wants {
-	return &wants{byKey: map[object.Key]map[string]struct{}{}, byApp: map[string][]object.Key{}}
+	return &wants{byKey: map[wanted]map[string]struct{}{}, byApp: map[string]desires{}}
 }
 
-// set notes what an application desires and does not have its mark on.
-func (w *wants) set(app string, keys []object.Key) {
+// set notes what an application desires on a cluster and does not have its mark
+// on.
+func (w *wants) set(app, server string, keys []object.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, k := range w.byApp[app] {
-		delete(w.byKey[k], app)
-		if len(w.byKey[k]) == 0 {
-			delete(w.byKey, k)
+	last := w.byApp[app]
+	for _, k := range last.keys {
+		at := wanted{last.server, k}
+		delete(w.byKey[at], app)
+		if len(w.byKey[at]) == 0 {
+			delete(w.byKey, at)
 		}
 	}
 	delete(w.byApp, app)
 	if len(keys) > 0 {
-		w.byApp[app] = keys
+		w.byApp[app] = desires{server, keys}
 	}
 	for _, k := range keys {
-		if w.byKey[k] == nil {
-			w.byKey[k] = map[string]struct{}{}
+		at := wanted{server, k}
+		if w.byKey[at] == nil {
+			w.byKey[at] = map[string]struct{}{}
 		}
-		w.byKey[k][app] = struct{}{}
+		w.byKey[at][app] = struct{}{}
 	}
 }
 
@@ -46,7 +62,7 @@ func (w *wants) set(app string, keys []object.Key) {
 func (w *wants) of(app string) []object.Key {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	return w.byApp[app]
+	return w.byApp[app].keys
 }
 
 // unmarked are the desired objects of a plan that do not carry the mark.
@@ -74,19 +90,19 @@ func unconfirmed(p plan.Plan) []object.Key {
 
 // Doubted reports whether any change of an object matters, since its verdict
 // holds for one version only.
-func (e *Engine) Doubted(k object.Key) bool {
+func (e *Engine) Doubted(server string, k object.Key) bool {
 	e.doubts.mu.RLock()
 	defer e.doubts.mu.RUnlock()
-	return len(e.doubts.byKey[k]) > 0
+	return len(e.doubts.byKey[wanted{server, k}]) > 0
 }
 
 // Wanting are the applications that desire an object which does not carry
 // their mark.
-func (e *Engine) Wanting(k object.Key) []string {
+func (e *Engine) Wanting(server string, k object.Key) []string {
 	e.wants.mu.RLock()
 	defer e.wants.mu.RUnlock()
 	var out []string
-	for app := range e.wants.byKey[k] {
+	for app := range e.wants.byKey[wanted{server, k}] {
 		out = append(out, app)
 	}
 	return out

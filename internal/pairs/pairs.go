@@ -22,8 +22,9 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
-// line is a pair as it is written. Seal covers the rest and the scope.
+// line is a pair as it is written. Seal covers the rest.
 type line struct {
+	Scope   string     `json:"scope"`
 	App     string     `json:"app"`
 	Key     object.Key `json:"key"`
 	Desired string     `json:"desired"`
@@ -33,21 +34,27 @@ type line struct {
 
 // Store is the log of pairs. It is safe for use by many goroutines.
 type Store struct {
-	path  string
-	key   []byte
-	scope string
+	path string
+	key  []byte
 
 	mu    sync.Mutex
 	file  *os.File
 	lines int
 	// total is the number of pairs in apps.
 	total int
-	apps  map[string]map[object.Key]diff.Pair
+	apps  map[string]known
 }
 
-// Open reads the log in a folder. Only pairs that were confirmed in the same
-// scope count: the scope names the cluster and the version of its API server.
-func Open(dir, scope string) (*Store, error) {
+// known are the pairs of an application that were confirmed in one scope: that
+// names the cluster and the version of its API server. An application is in one
+// cluster at a time.
+type known struct {
+	scope string
+	pairs map[object.Key]diff.Pair
+}
+
+// Open reads the log in a folder.
+func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of confirmed pairs: %w", err)
 	}
@@ -55,7 +62,7 @@ func Open(dir, scope string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: filepath.Join(dir, "pairs.log"), key: key, scope: scope, apps: map[string]map[object.Key]diff.Pair{}}
+	s := &Store{path: filepath.Join(dir, "pairs.log"), key: key, apps: map[string]known{}}
 	if err := s.read(); err != nil {
 		return nil, err
 	}
@@ -99,7 +106,7 @@ func (s *Store) read() error {
 		}
 		p := diff.Pair{Key: l.Key}
 		if digest(l.Desired, &p.Desired) && digest(l.Live, &p.Live) {
-			s.put(l.App, p)
+			s.put(l.App, l.Scope, p)
 		}
 	}
 	if err := scanner.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
@@ -117,28 +124,32 @@ func digest(text string, into *object.Digest) bool {
 	return true
 }
 
-// Load is what is known of an application.
-func (s *Store) Load(app string) []diff.Pair {
+// Load is what is known of an application, if it was confirmed in this scope.
+func (s *Store) Load(app, scope string) []diff.Pair {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]diff.Pair, 0, len(s.apps[app]))
-	for _, p := range s.apps[app] {
+	k := s.apps[app]
+	if k.scope != scope {
+		return nil
+	}
+	out := make([]diff.Pair, 0, len(k.pairs))
+	for _, p := range k.pairs {
 		out = append(out, p)
 	}
 	return out
 }
 
-// Keep makes these the pairs of an application. What is known already is not
-// written again.
-func (s *Store) Keep(app string, pairs []diff.Pair) error {
+// Keep adds to the pairs of an application that were confirmed in a scope; those
+// of another are forgotten. What is known already is not written again.
+func (s *Store) Keep(app, scope string, pairs []diff.Pair) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range pairs {
-		if s.apps[app][p.Key] == p {
+		if k := s.apps[app]; k.scope == scope && k.pairs[p.Key] == p {
 			continue
 		}
-		s.put(app, p)
-		if err := s.write(app, p); err != nil {
+		s.put(app, scope, p)
+		if err := s.write(app, scope, p); err != nil {
 			return err
 		}
 	}
@@ -152,7 +163,7 @@ func (s *Store) Keep(app string, pairs []diff.Pair) error {
 func (s *Store) Drop(app string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.total -= len(s.apps[app])
+	s.total -= len(s.apps[app].pairs)
 	delete(s.apps, app)
 }
 
@@ -168,17 +179,20 @@ func (s *Store) Close() error {
 	return err
 }
 
-func (s *Store) put(app string, p diff.Pair) {
-	if s.apps[app] == nil {
-		s.apps[app] = map[object.Key]diff.Pair{}
+func (s *Store) put(app, scope string, p diff.Pair) {
+	k, ok := s.apps[app]
+	if !ok || k.scope != scope {
+		s.total -= len(k.pairs)
+		k = known{scope: scope, pairs: map[object.Key]diff.Pair{}}
+		s.apps[app] = k
 	}
-	before := len(s.apps[app])
-	s.apps[app][p.Key] = p
-	s.total += len(s.apps[app]) - before
+	before := len(k.pairs)
+	k.pairs[p.Key] = p
+	s.total += len(k.pairs) - before
 }
 
-func (s *Store) write(app string, p diff.Pair) error {
-	l := line{App: app, Key: p.Key, Desired: p.Desired.String(), Live: p.Live.String()}
+func (s *Store) write(app, scope string, p diff.Pair) error {
+	l := line{Scope: scope, App: app, Key: p.Key, Desired: p.Desired.String(), Live: p.Live.String()}
 	l.Seal = s.seal(l)
 	raw, err := json.Marshal(l)
 	if err != nil {
@@ -193,7 +207,7 @@ func (s *Store) write(app string, p diff.Pair) error {
 
 func (s *Store) seal(l line) string {
 	h := hmac.New(sha256.New, s.key)
-	for _, part := range []string{s.scope, l.App, l.Key.Group, l.Key.Kind, l.Key.Namespace, l.Key.Name, l.Desired, l.Live} {
+	for _, part := range []string{l.Scope, l.App, l.Key.Group, l.Key.Kind, l.Key.Namespace, l.Key.Name, l.Desired, l.Live} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
@@ -216,9 +230,9 @@ func (s *Store) compactLocked() error {
 		_ = s.file.Close()
 	}
 	s.file, s.lines = temp, 0
-	for app, pairs := range s.apps {
-		for _, p := range pairs {
-			if err := s.write(app, p); err != nil {
+	for app, k := range s.apps {
+		for _, p := range k.pairs {
+			if err := s.write(app, k.scope, p); err != nil {
 				return errors.Join(err, os.Remove(temp.Name()))
 			}
 		}

@@ -18,9 +18,9 @@ func pair(name string, n byte) diff.Pair {
 	return diff.Pair{Key: object.Key{Kind: "ConfigMap", Namespace: "shop", Name: name}, Desired: object.Digest{n}, Live: object.Digest{0, n}}
 }
 
-func open(t *testing.T, dir, scope string) *pairs.Store {
+func open(t *testing.T, dir string) *pairs.Store {
 	t.Helper()
-	s, err := pairs.Open(dir, scope)
+	s, err := pairs.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,40 +28,43 @@ func open(t *testing.T, dir, scope string) *pairs.Store {
 	return s
 }
 
+// here is the scope of most pairs.
+const here = "cluster 1.36"
+
 func load(s *pairs.Store, app string) []diff.Pair {
-	out := s.Load(app)
+	out := s.Load(app, here)
 	slices.SortFunc(out, func(a, b diff.Pair) int { return object.Compare(a.Key, b.Key) })
 	return out
 }
 
 func keep(t *testing.T, s *pairs.Store, app string, p ...diff.Pair) {
 	t.Helper()
-	if err := s.Keep(app, p); err != nil {
+	if err := s.Keep(app, here, p); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestRestartKnowsWhatWasConfirmed(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, "cluster 1.36")
+	s := open(t, dir)
 	keep(t, s, "shop", pair("a", 1), pair("b", 2))
 	keep(t, s, "shop", pair("a", 3))
 	keep(t, s, "cart", pair("c", 4))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := open(t, dir, "cluster 1.36")
+	again := open(t, dir)
 	if d := cmp.Diff([]diff.Pair{pair("a", 3), pair("b", 2)}, load(again, "shop")); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if n := len(load(open(t, dir, "cluster 1.37"), "shop")); n != 0 {
+	if n := len(again.Load("shop", "cluster 1.37")); n != 0 {
 		t.Errorf("%d pairs of another version count", n)
 	}
 }
 
 func TestWhatSomebodyElseWroteDoesNotCount(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, "x")
+	s := open(t, dir)
 	keep(t, s, "shop", pair("a", 1), pair("b", 2))
 	_ = s.Close()
 	path := filepath.Join(dir, "pairs.log")
@@ -77,7 +80,7 @@ func TestWhatSomebodyElseWroteDoesNotCount(t *testing.T) {
 	if err := os.WriteFile(path, append(forged, []byte(`{"app":"shop","ke`)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := load(open(t, dir, "x"), "shop")
+	got := load(open(t, dir), "shop")
 	if len(got) != 1 || got[0] != pair("b", 2) {
 		t.Errorf("got %v, want only b", got)
 	}
@@ -85,7 +88,7 @@ func TestWhatSomebodyElseWroteDoesNotCount(t *testing.T) {
 
 func TestLogDoesNotGrowWithoutEnd(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, dir, "x")
+	s := open(t, dir)
 	for i := range 5000 {
 		keep(t, s, "shop", pair("a", byte(i)), pair("a", byte(i)))
 	}
@@ -97,16 +100,35 @@ func TestLogDoesNotGrowWithoutEnd(t *testing.T) {
 	if n := bytes.Count(raw, []byte("\n")); n > 1001 {
 		t.Errorf("the log has %d lines for one pair", n)
 	}
-	if d := cmp.Diff([]diff.Pair{pair("a", byte(4999%256))}, load(open(t, dir, "x"), "shop")); d != "" {
+	if d := cmp.Diff([]diff.Pair{pair("a", byte(4999%256))}, load(open(t, dir), "shop")); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
 func TestDrop(t *testing.T) {
-	s := open(t, t.TempDir(), "x")
+	s := open(t, t.TempDir())
 	keep(t, s, "shop", pair("a", 1))
 	s.Drop("shop")
-	if n := len(s.Load("shop")); n != 0 {
+	if n := len(load(s, "shop")); n != 0 {
 		t.Errorf("%d pairs are left", n)
+	}
+}
+
+// TestAnApplicationIsInOneCluster: what another cluster confirmed says nothing
+// of this one, and is not kept once the application has moved.
+func TestAnApplicationIsInOneCluster(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	keep(t, s, "shop", pair("a", 1), pair("b", 2))
+	if err := s.Keep("shop", "other 1.36", []diff.Pair{pair("a", 1)}); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Close()
+	s = open(t, dir)
+	if n := len(load(s, "shop")); n != 0 {
+		t.Errorf("%d pairs of the first cluster count", n)
+	}
+	if d := cmp.Diff([]diff.Pair{pair("a", 1)}, s.Load("shop", "other 1.36")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -1,7 +1,7 @@
 // Package settings reads the hub's config maps into one immutable value, the
-// secrets of repositories into another, and keeps both current. It must not act
-// on what it reads: whoever needs a setting asks for the current one each time.
-// What a secret holds never reaches a log or an error.
+// secrets of repositories and of clusters into others, and keeps them current.
+// It must not act on what it reads: whoever needs a setting asks for the current
+// one each time. What a secret holds never reaches a log or an error.
 package settings
 
 import (
@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 )
@@ -59,6 +60,8 @@ type Settings struct {
 	Fetching Fetching
 	// Metrics is what is told to whoever scrapes.
 	Metrics Metrics
+	// NotInCluster says that the cluster that we run in is no destination.
+	NotInCluster bool
 	// Problems are the keys that could not be read, NotHonoured those that this
 	// version knows and does nothing with.
 	Problems    []string
@@ -91,6 +94,12 @@ func parse(data, params map[string]string) Settings {
 	s.Health, s.Actions = lua.healthScripts(), lua.allActions()
 	build := parseBuild(data, params)
 	s.Build, s.Fetching = build.build, build.fetching
+	if text := data[v1alpha1.KeyInClusterEnabled]; text != "" {
+		enabled, err := strconv.ParseBool(text)
+		if s.NotInCluster = err == nil && !enabled; err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %q is neither true nor false; using true", v1alpha1.KeyInClusterEnabled, text))
+		}
+	}
 	s.Problems = slices.Concat(problems, ofSets, ignore.problems, kinds.problems, lua.problems, build.problems)
 	s.NotHonoured = slices.Concat(ignore.notHonoured, build.notHonoured)
 	durations := map[string]*time.Duration{
@@ -119,7 +128,8 @@ func parse(data, params map[string]string) Settings {
 
 // honoured are the keys that are read elsewhere.
 func honoured(key string) bool {
-	return ignores(key) || scripted(key) || builds(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key)
+	return ignores(key) || scripted(key) || builds(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key) ||
+		key == v1alpha1.KeyInClusterEnabled
 }
 
 // indifferent are settings whose value is what happens anyway.
@@ -152,6 +162,8 @@ type Store struct {
 	changed  func(*Settings)
 	// repositories is what is known of repositories, which changes on its own.
 	repositories *repositories
+	// clusters are the destinations, which change on their own too.
+	clusters *clusters
 
 	mu sync.Mutex
 	// data is what the config maps hold, by their names.
@@ -166,6 +178,8 @@ type Listeners struct {
 	// Repositories gets the URLs whose entries changed, as repository.Changed
 	// has them.
 	Repositories func(urls []string)
+	// Clusters gets the destinations before and after a change of any of them.
+	Clusters func(old, now *destination.Set)
 }
 
 // New makes a store for the control namespace.
@@ -179,6 +193,7 @@ func New(config *rest.Config, namespace string, tell Listeners) (*Store, error) 
 		informer:     configMap(client, namespace, v1alpha1.ConfigMapSettings),
 		params:       configMap(client, namespace, v1alpha1.ConfigMapCmdParams),
 		repositories: newRepositories(client, namespace, tell.Repositories),
+		clusters:     newClusters(client, namespace, tell.Clusters),
 	}
 	d := Default()
 	s.current.Store(&d)
@@ -242,6 +257,9 @@ func (s *Store) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.params.RunWithContext(ctx) })
 	wg.Go(func() { s.informer.RunWithContext(ctx) })
+	if err := s.clusters.start(ctx, &wg); err != nil {
+		return err
+	}
 	err := s.repositories.run(ctx)
 	if err == nil {
 		wg.Wait()
@@ -262,12 +280,14 @@ func (s *Store) WaitReady(ctx context.Context) bool {
 	if !cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced, s.params.HasSynced) {
 		return false
 	}
-	select {
-	case <-s.repositories.ready:
-		return true
-	case <-ctx.Done():
-		return false
+	for _, ready := range []<-chan struct{}{s.repositories.ready, s.clusters.ready} {
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return false
+		}
 	}
+	return true
 }
 
 func (s *Store) set(ctx context.Context, next Settings) {
@@ -279,6 +299,7 @@ func (s *Store) set(ctx context.Context, next Settings) {
 			"configMap", v1alpha1.ConfigMapSettings, "keys", next.NotHonoured)
 	}
 	s.current.Store(&next)
+	s.clusters.enable(ctx, !next.NotInCluster)
 	if s.changed != nil {
 		s.changed(&next)
 	}

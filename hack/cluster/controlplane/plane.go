@@ -253,6 +253,22 @@ func (p *Plane) Halt(ctx context.Context, name string, signal syscall.Signal) er
 	return part.stop(ctx, signal)
 }
 
+// Signal sends a signal to one component and returns at once: SIGSTOP makes an API server that takes connections
+// and answers nothing, SIGCONT lets it go on.
+func (p *Plane) Signal(name string, signal syscall.Signal) error {
+	part, err := p.part(name)
+	if err != nil {
+		return err
+	}
+	if !part.alive() {
+		return fmt.Errorf("signalling %s of %q: it does not run", name, p.name)
+	}
+	if err := syscall.Kill(part.PID, signal); err != nil {
+		return fmt.Errorf("signalling %s of %q: %w", name, p.name, err)
+	}
+	return nil
+}
+
 // Resume starts a halted component again with the same arguments and ports.
 func (p *Plane) Resume(ctx context.Context, name string) error {
 	part, err := p.part(name)

@@ -42,7 +42,7 @@ func (d *draft) desired(o object.Object) {
 		return
 	}
 	f, ok := d.live[o.Key]
-	if why := d.in.Cluster.Blind[o.Key.GroupKind()]; !ok && why != "" {
+	if why := d.in.Cluster.Hidden(o.Key); !ok && why != "" {
 		it.Action, it.Sync, it.Reason = Skip, Unknown, why
 		d.note(finding.ExcludedResource, finding.Warning, o.Key, fmt.Sprintf("%s is left out: %s", o.Key, why))
 		d.items = append(d.items, it)
@@ -197,6 +197,10 @@ func (d *draft) namespace() {
 	_, live := d.live[k]
 	_, desired := d.in.Desired.Get(k)
 	if name == "" || live || desired || d.in.Desired.Len() == 0 && len(d.items) == 0 {
+		return
+	}
+	if why := d.in.Cluster.Hidden(k); why != "" {
+		d.note(finding.ExcludedResource, finding.Warning, k, fmt.Sprintf("%s is not made: %s", k, why))
 		return
 	}
 	body := &unstructured.Unstructured{Object: map[string]any{

@@ -138,6 +138,10 @@ func (d *draft) hook(u *unstructured.Unstructured, p Phase) Item {
 	if v := d.permitted(o.Key); !v.Allowed {
 		it.Action, it.Reason = Deny, v.Reason
 	}
+	if why := d.in.Cluster.outside(o.Key); why != "" {
+		// Nobody would see how it ends.
+		it.Action, it.Reason = Deny, why
+	}
 	return it
 }
 

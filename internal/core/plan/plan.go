@@ -5,6 +5,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -144,10 +145,33 @@ type View struct {
 	Schemas map[schema.GroupKind]string
 	// Kube is what a render may know of the cluster. It is shared.
 	Kube *manifest.Kube
+	// Namespaces are the only ones whose objects are looked at; nil is all.
+	Namespaces []string
+	// Identity is who the cluster is, and the version of its server: a confirmed
+	// pair is the word of both. Empty is nobody knows.
+	Identity string
 	// Gaps are the API groups that discovery could not read. While one of them
 	// is among the groups of the application's objects nothing is pruned: an
 	// object may only look as if Git had dropped it.
 	Gaps []string
+}
+
+// Hidden is why an object could not be seen if it were there; empty while it
+// could.
+func (v View) Hidden(k object.Key) string {
+	if why := v.Blind[k.GroupKind()]; why != "" {
+		return why
+	}
+	return v.outside(k)
+}
+
+// outside is why an object's namespace is not looked at; empty while it is.
+func (v View) outside(k object.Key) string {
+	if v.Namespaces == nil || v.Scopes[k.GroupKind()] != ScopeNamespaced || slices.Contains(v.Namespaces, k.Namespace) {
+		return ""
+	}
+	return fmt.Sprintf("namespace %q is not among those of the cluster that are managed; add it to namespaces in the cluster's secret",
+		k.Namespace)
 }
 
 // Question is a pair of manifest and live object that only the server can
@@ -299,7 +323,7 @@ func Incomplete(in Input) bool {
 	}
 	for o := range in.Desired.All() {
 		gk := o.Key.GroupKind()
-		if in.Cluster.Scopes[gk] == ScopeUnknown || in.Cluster.Blind[gk] != "" {
+		if in.Cluster.Scopes[gk] == ScopeUnknown || in.Cluster.Hidden(o.Key) != "" {
 			return true
 		}
 	}

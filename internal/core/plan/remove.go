@@ -161,7 +161,7 @@ func Unseen(had []v1alpha1.ResourceStatus, view View) []string {
 	var out []string
 	for _, r := range had {
 		k := object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
-		why := view.Blind[k.GroupKind()]
+		why := view.Hidden(k)
 		if view.Excluded[k.GroupKind()] {
 			why = ""
 		}

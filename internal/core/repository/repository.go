@@ -2,34 +2,13 @@
 // which of several entries counts for a URL. It must not talk to any of them.
 package repository
 
-import "fmt"
+import "github.com/towline-cd/towline/internal/core/secret"
 
-// Secret is text that must not be seen. However it is printed, logged or encoded, it is not told; Reveal is the one way
-// to its value.
-type Secret struct{ value string }
+// Secret is text that must not be seen.
+type Secret = secret.Text
 
 // NewSecret hides a value.
-func NewSecret(value string) Secret { return Secret{value: value} }
-
-// Reveal is the value, for the one who signs in with it.
-func (s Secret) Reveal() string { return s.value }
-
-// Empty says that there is none.
-func (s Secret) Empty() bool { return s.value == "" }
-
-const hidden = "******"
-
-// String is for people, who do not need to see it.
-func (s Secret) String() string { return hidden }
-
-// GoString is for debuggers.
-func (s Secret) GoString() string { return hidden }
-
-// Format is for every verb.
-func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
-
-// MarshalJSON is for every encoder, logs among them.
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
+func NewSecret(value string) Secret { return secret.New(value) }
 
 // Type is what is spoken with a repository.
 type Type string

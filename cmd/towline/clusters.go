@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/cluster"
+	"github.com/towline-cd/towline/internal/cluster/fleet"
+	"github.com/towline-cd/towline/internal/controller"
+	"github.com/towline-cd/towline/internal/core/destination"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/metric"
+	"github.com/towline-cd/towline/internal/settings"
+)
+
+// access is how clusters are reached from this process.
+func access(own *rest.Config, allowExec bool) fleet.Access {
+	return fleet.Access{Own: own, AllowExec: allowExec, UserAgent: own.UserAgent, Getenv: os.Getenv, ReadFile: os.ReadFile}
+}
+
+// openFleet makes the fleet. The clusters come with the settings.
+func (p *parts) openFleet(config *rest.Config, allowExec bool, first *settings.Settings) {
+	p.fleet = fleet.New(fleet.Options{
+		Access: access(config, allowExec),
+		Watch: func() cluster.Options {
+			s := p.settings.Current()
+			return cluster.Options{
+				Exclusions: filters(s.Exclusions), Inclusions: filters(s.Inclusions), Tracker: first.Tracker, Judge: p.scripts.judge,
+			}
+		},
+		Events: fleet.Events{
+			Changed: p.objectChanged,
+			Viewed:  func(server string) { p.wake(p.engine.Waiting(server), controller.Drift) },
+			Doubted: func(server string, k object.Key) bool { return p.engine.Doubted(server, k) },
+			Turned: func(c destination.Cluster) {
+				p.controller.ClustersChanged([]v1alpha1.ApplicationDestination{{Server: c.Server}, {Name: c.Name}})
+			},
+		},
+		Now: time.Now,
+	})
+}
+
+// clustersChanged takes the destinations as they are now, and wakes those of
+// whose clusters something else is known.
+func (p *parts) clustersChanged(old, now *destination.Set) {
+	p.fleet.Set(now)
+	p.controller.ClustersChanged(destination.Changed(old, now))
+}
+
+// place names the cluster of a destination, however it is written.
+func (p *parts) place(d v1alpha1.ApplicationDestination) string {
+	c, err := p.settings.Clusters().Find(d)
+	if err != nil {
+		return d.Server + d.Name
+	}
+	return destination.Key(c.Server)
+}
+
+// many are the clusters of a fleet, as the engine asks for them.
+type many struct{ *fleet.Fleet }
+
+// For finds the cluster of a destination.
+func (m many) For(d v1alpha1.ApplicationDestination) (engine.Cluster, string, string, error) {
+	c, entry, err := m.Fleet.For(d)
+	if err != nil {
+		return nil, "", "", err
+	}
+	return c, entry.Server, entry.Name, nil
+}
+
+// clusters are what is told to whoever scrapes.
+func (p *parts) clusters() []metric.Cluster {
+	var out []metric.Cluster
+	for _, s := range p.fleet.States() {
+		if s.Open == nil && fault.ReasonOf(s.Err) == destination.Starting {
+			// Nobody needs it, so nobody knows how it is.
+			continue
+		}
+		c := metric.Cluster{Server: s.Server, Name: s.Name}
+		if s.Open != nil {
+			size := s.Open.Size()
+			c.Version, c.Kinds, c.Objects = s.Open.Version(), size.Kinds, size.Objects
+			c.Connected = s.Err == nil && size.Kinds > size.Broken
+			select {
+			case <-s.Open.Ready():
+				c.Age = time.Since(s.Since)
+			default:
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// serverOf is the address of a destination that may have only a name.
+func (p *parts) serverOf(d v1alpha1.ApplicationDestination) string {
+	if d.Server != "" {
+		return d.Server
+	}
+	c, _ := p.settings.Clusters().Find(d)
+	return c.Server
+}
+
+// single is the one cluster of an application, for a command.
+type single struct {
+	cluster engine.Cluster
+	entry   destination.Cluster
+	of      *destination.Set
+}
+
+// For finds the cluster of a destination.
+func (s single) For(d v1alpha1.ApplicationDestination) (engine.Cluster, string, string, error) {
+	entry, err := s.of.Find(d)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if destination.Key(entry.Server) != destination.Key(s.entry.Server) {
+		return nil, "", "", fault.Terminalf(destination.Unknown, "this command looks at cluster %s, not at %s", s.entry, entry)
+	}
+	return s.cluster, entry.Server, entry.Name, nil
+}
+
+// snapshot is the cluster of an application as it stands, read object by object.
+func snapshot(ctx context.Context, own *rest.Config, namespace string, app *v1alpha1.Application) (*cluster.Snapshot, single, error) {
+	s, err := settings.Read(ctx, own, namespace)
+	if err != nil {
+		return nil, single{}, err
+	}
+	set, err := settings.ReadClusters(ctx, own, namespace)
+	if err != nil {
+		return nil, single{}, err
+	}
+	entry, err := set.Find(app.Spec.Destination)
+	if err != nil {
+		return nil, single{}, err
+	}
+	if entry.Broken != "" {
+		return nil, single{}, fault.Waitingf(destination.Misconfigured, "cluster %s cannot be used: %s", entry, entry.Broken)
+	}
+	config, err := access(own, false).Config(entry)
+	if err != nil {
+		return nil, single{}, err
+	}
+	c, err := cluster.Open(config, cluster.Options{
+		Tracker: s.Tracker, Exclusions: filters(s.Exclusions), Inclusions: filters(s.Inclusions),
+		Server: entry.Server, Namespaces: entry.Namespaces, ClusterResources: entry.ClusterResources,
+	})
+	if err != nil {
+		return nil, single{}, err
+	}
+	managed := make([]object.Key, 0, len(app.Status.Resources))
+	for _, r := range app.Status.Resources {
+		managed = append(managed, object.Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+	}
+	live, err := c.Snapshot(ctx, managed)
+	if err != nil {
+		return nil, single{}, err
+	}
+	return live, single{cluster: live, entry: entry, of: set}, nil
+}
