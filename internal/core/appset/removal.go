@@ -43,20 +43,24 @@ func (c *comparison) remove() {
 	slices.SortFunc(left, func(a, b *v1alpha1.Application) int { return strings.Compare(a.Name, b.Name) })
 	successors := c.successors(left)
 	if doubt := c.doubt(); doubt != "" {
+		// It neither counts as a look nor makes an earlier one forgotten.
+		c.Changes.Pending, c.Changes.Missing = c.Input.Pending, c.Input.Missing
 		c.holdAll(left, successors, doubt)
 		return
 	}
 	var going []Removal
+	var wanted []string
 	for _, app := range left {
 		if next := successors[app.Name]; next != nil {
 			c.handOver(app, next)
 			continue
 		}
+		wanted = append(wanted, app.Name)
 		if r, ok := c.going(app); ok {
 			going = append(going, r)
 		}
 	}
-	c.budget(going, stay+len(left))
+	c.budget(going, wanted, stay+len(left))
 }
 
 // doubt says why nothing may go this time.
@@ -117,43 +121,47 @@ func (c *comparison) going(app *v1alpha1.Application) (Removal, bool) {
 	}, true
 }
 
-// budget lets a removal pass, or has one that looks like a mistake wait for a second look.
-func (c *comparison) budget(going []Removal, present int) {
-	if len(going) == 0 {
+// budget lets a removal pass, or has one that looks like a mistake wait for a second look. What counts is all that is
+// wanted to go, also what waits for something else.
+func (c *comparison) budget(going []Removal, wanted []string, present int) {
+	if len(wanted) == 0 {
 		return
 	}
-	digest := digestOf(going)
+	digest := digestOf(wanted)
 	since := c.Now
 	// What waited once waits to the end: what was created meanwhile makes it no smaller.
 	waited := c.Input.Pending != nil && c.Input.Pending.Digest == digest
 	if waited {
 		since = c.Input.Pending.Since
 	}
-	most := len(going) == present || present >= budgetFloor && len(going)*2 > present
+	most := len(wanted) == present || present >= budgetFloor && len(wanted)*2 > present
 	if c.Approved || !waited && !most {
 		c.Delete = append(c.Delete, going...)
 		return
 	}
+	c.Changes.Pending = &Pending{Digest: digest, Since: since}
 	settle := cmp.Or(c.Settle, secondLook)
 	until := since.Add(settle)
 	if !c.Now.Before(until) {
 		c.Delete = append(c.Delete, going...)
+		if len(going) == len(wanted) {
+			c.Changes.Pending = nil
+		}
 		return
 	}
-	c.Changes.Pending = &Pending{Digest: digest, Since: since}
 	for _, r := range going {
 		c.Held = append(c.Held, Held{
 			Name: r.App.Name, Until: until,
 			Why: fmt.Sprintf("it is no longer generated; since %d of %d Applications would go, a second look after %s must say the same",
-				len(going), present, settle),
+				len(wanted), present, settle),
 		})
 	}
 }
 
-func digestOf(going []Removal) string {
+func digestOf(names []string) string {
 	h := sha256.New()
-	for _, r := range going {
-		fmt.Fprintf(h, "%d %s\n", len(r.App.Name), r.App.Name)
+	for _, name := range names {
+		fmt.Fprintf(h, "%d %s\n", len(name), name)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

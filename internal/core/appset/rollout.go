@@ -246,28 +246,16 @@ func (r *rollout) advance(step, allowed int, of []*member, blocked string) {
 				m.state.Message = "its turn has come, and its sync is being started"
 			}
 		}
-		if m.state.Status == v1alpha1.ProgressiveSyncPending && r.startable(m) {
+		if m.state.Status == v1alpha1.ProgressiveSyncPending && startable(m.app) {
 			r.Start = append(r.Start, Start{App: m.app, Operation: r.operation(m)})
 		}
 	}
 }
 
-// startable tells whether the sync of a pending Application is still to be started: one that was, and failed, is not
-// started again and again.
-func (r *rollout) startable(m *member) bool {
-	if m.app == nil || m.app.Operation != nil || running(m.app) {
-		return false
-	}
-	last := m.app.Status.OperationState
-	was, ok := r.was[m.want.Name]
-	if !ok || was.Status != v1alpha1.ProgressiveSyncPending || last == nil {
-		return true
-	}
-	return !startedSince(last, was.LastTransitionTime)
-}
-
-func startedSince(o *v1alpha1.OperationState, t *metav1.Time) bool {
-	return t != nil && o.Operation.InitiatedBy.Username == v1alpha1.InitiatorRollout && !o.StartedAt.Before(t)
+// startable tells whether the sync of a pending Application is still to be started. One that was started, and ended however
+// it did, has made the Application Progressing.
+func startable(app *v1alpha1.Application) bool {
+	return app != nil && app.Operation == nil && !running(app)
 }
 
 func running(app *v1alpha1.Application) bool {

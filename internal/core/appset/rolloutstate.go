@@ -71,7 +71,7 @@ func transition(s v1alpha1.ApplicationSetApplicationStatus, o seen) v1alpha1.App
 			to(v1alpha1.ProgressiveSyncProgressing, "it is being synced")
 		case !o.outdated && last != nil && last.Phase == v1alpha1.OperationSucceeded:
 			to(v1alpha1.ProgressiveSyncProgressing, "it was synced")
-		case startedSinceState(last, s):
+		case startedFor(last, s):
 			to(v1alpha1.ProgressiveSyncProgressing, "")
 		}
 	}
@@ -85,8 +85,10 @@ func transition(s v1alpha1.ApplicationSetApplicationStatus, o seen) v1alpha1.App
 	return s
 }
 
-func startedSinceState(o *v1alpha1.OperationState, s v1alpha1.ApplicationSetApplicationStatus) bool {
-	return o != nil && startedSince(o, s.LastTransitionTime)
+// startedFor tells whether an operation is the sync that was started when the Application became Pending.
+func startedFor(o *v1alpha1.OperationState, s v1alpha1.ApplicationSetApplicationStatus) bool {
+	return o != nil && s.LastTransitionTime != nil && o.Operation.InitiatedBy.Username == v1alpha1.InitiatorRollout &&
+		!o.StartedAt.Before(s.LastTransitionTime)
 }
 
 // waitsFor says what an Application on the way waits for.
