@@ -21,6 +21,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
@@ -43,7 +44,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	}
 	p.tracker, p.scripts = first.Tracker, newScripts()
 	p.scripts.set(first)
-	if err := p.openHub(config); err != nil {
+	if err := p.openHub(ctx, config, first.AppNamespaces); err != nil {
 		return nil, err
 	}
 	if err := p.openReports(config); err != nil {
@@ -84,12 +85,15 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Compiler:  compiler,
 		Pairs:     p.pairs,
 		Projects:  p.hub,
+		Scoped:    scoped{repositories: p.settings.Repositories},
+		As:        actAs,
 		Tracker:   first.Tracker,
 		Health:    p.scripts.health,
 		Now:       time.Now,
 		Observe:   p.observe,
 	})
 	p.controller = controller.New(controller.Options{
+		Namespace:  o.namespace,
 		Reconciler: p.engine,
 		Resolver:   p.sources,
 		Touched:    p.engine.Touched,
@@ -106,18 +110,20 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	return p, nil
 }
 
-func (p *parts) openHub(config *rest.Config) error {
+func (p *parts) openHub(ctx context.Context, config *rest.Config, namespaces []string) error {
+	if _, broken := policy.MatchesNamespace(namespaces, p.namespace); len(broken) > 0 {
+		slog.WarnContext(ctx, "namespaces of applications that cannot be understood are left out",
+			"configMap", v1alpha1.ConfigMapCmdParams, "key", v1alpha1.KeyParamApplicationNamespaces, "entries", broken)
+	}
+	p.appNamespaces = namespaces
 	client, err := hub.New(config, p.namespace)
 	if err != nil {
 		return err
 	}
 	p.hub, err = hub.NewCache(client, hub.Events{
 		Application: p.applicationChanged,
-		Project: func(name string, apps []string) {
-			p.controller.ProjectChanged(name)
-			p.wake(apps, controller.User)
-		},
-	})
+		Project:     p.projectChanged,
+	}, namespaces...)
 	if err != nil {
 		return fmt.Errorf("making the hub's cache: %w", err)
 	}
@@ -202,8 +208,8 @@ func (p *parts) objectChanged(ch cluster.Change) {
 		if f.App == "" {
 			continue
 		}
-		if ns, name := object.SplitInstance(p.namespace, f.App); ns == p.namespace {
-			p.controller.Enqueue(name, controller.Drift)
+		if app, ok := p.ours(f.App); ok {
+			p.controller.Enqueue(app, controller.Drift)
 		}
 	}
 }
@@ -215,8 +221,8 @@ func (p *parts) descendantChanged(f *object.Fact) {
 	if !ok {
 		return
 	}
-	if ns, name := object.SplitInstance(p.namespace, instance); ns == p.namespace && p.engine.Ailing(name) {
-		p.controller.Enqueue(name, controller.Drift)
+	if app, ok := p.ours(instance); ok && p.engine.Ailing(app) {
+		p.controller.Enqueue(app, controller.Drift)
 	}
 }
 
@@ -228,6 +234,11 @@ func (p *parts) clusterViewed() { p.wake(p.engine.Waiting(), controller.Drift) }
 func (p *parts) settingsChanged(s *settings.Settings) {
 	p.cluster.SetFilters(filters(s.Exclusions), filters(s.Inclusions))
 	p.cluster.Rejudge(p.scripts.set(s))
+	p.tenancyChanged(&s.Tenancy)
+	if !slices.Equal(s.AppNamespaces, p.appNamespaces) {
+		slog.Warn("the namespaces of applications have changed; they take effect with the next start",
+			"configMap", v1alpha1.ConfigMapCmdParams, "key", v1alpha1.KeyParamApplicationNamespaces)
+	}
 	if s.Tracker != p.tracker {
 		slog.Warn("the way in which objects are marked has changed; it takes effect with the next start",
 			"configMap", v1alpha1.ConfigMapSettings)
@@ -277,6 +288,7 @@ func (p *parts) engineSettings() engine.Settings {
 		WaveDelay:   max(s.Sync.WaveDelay, p.waveDelay),
 		SyncTimeout: s.Sync.Timeout,
 		Build:       s.Build,
+		Tenancy:     &s.Tenancy,
 		ConfirmRate: confirmRate,
 	}
 }

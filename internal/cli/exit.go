@@ -109,11 +109,11 @@ func (s *session) explain(name string, err error) error {
 	case missingKind(err):
 		text = "this cluster does not know Applications; is --context right, and is Towline installed there?"
 	case apierrors.IsNotFound(err):
-		text = fmt.Sprintf("application %q not found in namespace %q; %q shows what is there", name, s.flags.Namespace, s.list())
+		text = fmt.Sprintf("application %q not found in namespace %q; %q shows what is there", name, s.flags.Apps(), s.list())
 	case apierrors.IsUnauthorized(err):
 		text = fmt.Sprintf("%v; the cluster did not accept the login: renew it, or choose another with --context", err)
 	case apierrors.IsForbidden(err):
-		text = fmt.Sprintf("%v; ask for that right in namespace %q, or choose another login with --context", err, s.flags.Namespace)
+		text = fmt.Sprintf("%v; ask for that right in namespace %q, or choose another login with --context", err, s.flags.Apps())
 	case apierrors.IsConflict(err):
 		text = fmt.Sprintf("%v; somebody else changes it at the same time, try again", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -127,10 +127,14 @@ func (s *session) explain(name string, err error) error {
 }
 
 func (s *session) list() string {
-	if s.flags.Namespace == s.env.namespace() {
-		return "towline app list"
+	out := "towline app list"
+	if s.flags.Namespace != s.env.namespace() {
+		out += " -n " + s.flags.Namespace
 	}
-	return "towline app list -n " + s.flags.Namespace
+	if s.flags.Apps() != s.flags.Namespace {
+		out += " -N " + s.flags.Apps()
+	}
+	return out
 }
 
 // missingKind tells an API that is not served from an object that is not there.

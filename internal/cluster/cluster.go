@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/towline-cd/towline/internal/core/object"
@@ -46,10 +44,11 @@ type Options struct {
 // Cluster is one target cluster. Run keeps its index; until Ready is closed
 // the index is not complete and nothing may be decided from it.
 type Cluster struct {
+	// Client makes requests as ourselves.
+	*Client
 	server    string
+	config    *rest.Config
 	discovery discovery.DiscoveryInterface
-	dynamic   dynamic.Interface
-	pods      corev1.PodsGetter
 	shapes    schemas
 	index     *index
 	names     *names
@@ -69,6 +68,8 @@ type Cluster struct {
 	filters filters
 	catalog catalog
 	watches map[schema.GroupKind]*kindWatch
+	// others make requests as other users, the one that was asked for last at the end.
+	others []*Client
 	// stale are the kinds to be read anew.
 	stale map[schema.GroupKind]struct{}
 }
@@ -93,14 +94,6 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
 	}
-	dyn, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	pods, err := corev1.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client for logs: %w", err)
-	}
 	if o.Changed == nil {
 		o.Changed = func(Change) {}
 	}
@@ -111,7 +104,7 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 		o.Viewed = func() {}
 	}
 	c := &Cluster{
-		server: config.Host, discovery: d, dynamic: dyn, pods: pods,
+		server: config.Host, config: config, discovery: d,
 		names:      newNames(),
 		tracker:    o.Tracker,
 		judge:      o.Judge,
@@ -123,6 +116,9 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 		chosen:     [2][]Filter{o.Exclusions, o.Inclusions},
 		filters:    newFilters(config.Host, o.Exclusions, o.Inclusions),
 		watches:    map[schema.GroupKind]*kindWatch{},
+	}
+	if c.Client, err = newClient(c, config); err != nil {
+		return nil, err
 	}
 	c.view.Store(&plan.View{})
 	c.index = newIndex(o.Changed)

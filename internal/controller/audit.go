@@ -40,10 +40,10 @@ func (c *Controller) remember(old, app *v1alpha1.Application) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if app == nil {
-		delete(c.apps, old.Name)
+		delete(c.apps, c.key(old))
 		return
 	}
-	c.apps[app.Name] = struct{}{}
+	c.apps[c.key(app)] = struct{}{}
 }
 
 // anyone is some application; the order of a map is as good as chance.

@@ -76,7 +76,7 @@ func (e *Engine) orphans(ctx context.Context, o *observation, project policy.Pro
 	if project.Orphans == nil || !project.Orphans.Warn || o.plan == nil {
 		namespace = ""
 	}
-	e.places.set(o.app.Name, namespace)
+	e.places.set(e.key(o.app), namespace)
 	if namespace == "" {
 		return nil
 	}

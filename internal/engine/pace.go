@@ -65,7 +65,7 @@ func (p *pace) forget(app string) {
 func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.Duration {
 	st := app.Status
 	if st.Sync.Status != v1alpha1.SyncStatusCodeSynced || !status.Compared(st.Sync).SameSources(status.ContentOf(app)) ||
-		app.Annotations[v1alpha1.AnnotationRefresh] != "" || len(e.knownVerdicts(app.Name)) > 0 {
+		app.Annotations[v1alpha1.AnnotationRefresh] != "" || len(e.knownVerdicts(e.key(app))) > 0 {
 		return 0
 	}
 	s := e.Settings()
@@ -73,5 +73,5 @@ func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.
 	if err != nil || !slices.Equal(revisions, status.Compared(st.Sync).Revisions) {
 		return 0
 	}
-	return e.pace.turn(app.Name, len(st.Resources), s.ConfirmRate, e.Now())
+	return e.pace.turn(e.key(app), len(st.Resources), s.ConfirmRate, e.Now())
 }
