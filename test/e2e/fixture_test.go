@@ -94,10 +94,17 @@ func (f *fixture) must(err error) {
 // start runs towline and waits until it says that it is ready.
 func (f *fixture) start() {
 	f.Helper()
+	f.launch(binary)
+}
+
+// launch does so with another build of it, or with more in its environment.
+func (f *fixture) launch(path string, environment ...string) {
+	f.Helper()
 	ready := make(chan struct{})
 	f.log.notify("msg=ready", ready)
-	f.process = exec.CommandContext(context.Background(), binary, "run",
+	f.process = exec.CommandContext(context.Background(), path, "run",
 		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0")
+	f.process.Env = append(os.Environ(), environment...)
 	f.process.Stderr = f.log
 	f.process.SysProcAttr = dieWithParent()
 	f.must(f.process.Start())
