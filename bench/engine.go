@@ -99,7 +99,7 @@ func newEnginePart(s setup) (part, error) {
 	})
 	p.counter.Reconciler = p.engine
 	p.controller = controller.New(controller.Options{
-		Reconciler: p.counter, Resolver: p.sources, Workers: workers, Touched: p.engine.Touched,
+		Namespace: controlNamespace, Reconciler: p.counter, Resolver: p.sources, Workers: workers, Touched: p.engine.Touched,
 		// Repositories are looked at by nobody: that is another scenario's matter.
 		Poll: func() (time.Duration, time.Duration) { return 0, 0 },
 	})

@@ -32,11 +32,12 @@ func newActor(ctx context.Context, app *v1alpha1.Application, f cli.Flags) (a cl
 	if err != nil {
 		return nil, nil, err
 	}
-	host := newScriptHost()
+	host, tenancy := newScriptHost(), ownRights(s)
 	return engine.New(engine.Options{
 		Namespace: f.Namespace,
 		Hub:       client,
 		Clusters:  clusters,
+		Settings:  func() engine.Settings { return engine.Settings{Tenancy: tenancy} },
 		Tracker:   s.Tracker,
 		Actions:   script.NewActions(host, actionRules(s)),
 		Now:       time.Now,

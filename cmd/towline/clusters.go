@@ -51,6 +51,11 @@ func (p *parts) openFleet(config *rest.Config, allowExec bool, first *settings.S
 func (p *parts) clustersChanged(old, now *destination.Set) {
 	p.fleet.Set(now)
 	p.controller.ClustersChanged(destination.Changed(old, now))
+	// Generators know clusters by their labels too; whoever asks for none of
+	// them writes nothing.
+	for _, set := range p.hub.Sets() {
+		p.controller.EnqueueSet(set)
+	}
 }
 
 // place names the cluster of a destination, however it is written.

@@ -22,14 +22,14 @@ import (
 // applications: projects, ApplicationSets and clusters.
 func withDeclarations(e *cli.Env) {
 	e.AppProjects = func(_ context.Context, f cli.Flags) (cli.AppProjects, error) {
-		c, err := hubClient(f)
+		c, err := hubClient(f, f.Namespace)
 		if err != nil {
 			return nil, err
 		}
 		return c.Projects(), nil
 	}
 	e.AppSets = func(_ context.Context, f cli.Flags) (cli.AppSets, error) {
-		c, err := hubClient(f)
+		c, err := hubClient(f, f.Namespace)
 		if err != nil {
 			return nil, err
 		}

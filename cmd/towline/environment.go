@@ -15,6 +15,7 @@ import (
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/event"
@@ -32,17 +33,28 @@ func environment() *cli.Env {
 		Getenv:        os.Getenv,
 		Now:           time.Now,
 		Hub: func(_ context.Context, f cli.Flags) (cli.Hub, error) {
-			return hubClient(f)
+			return hubClient(f, f.Apps())
 		},
 		Projects: func(_ context.Context, f cli.Flags) (cli.Projects, error) {
-			return hubClient(f)
+			return hubClient(f, f.Namespace)
+		},
+		Tenancy: func(ctx context.Context, f cli.Flags) (policy.Tenancy, error) {
+			config, err := restConfig(f.Kubeconfig, f.Context)
+			if err != nil {
+				return policy.Tenancy{}, err
+			}
+			s, err := settings.Read(ctx, config, f.Namespace)
+			if err != nil {
+				return policy.Tenancy{}, err
+			}
+			return s.Tenancy, nil
 		},
 		Drifts: func(_ context.Context, f cli.Flags) (cli.Drifts, error) {
 			config, err := restConfig(f.Kubeconfig, f.Context)
 			if err != nil {
 				return nil, err
 			}
-			return event.NewReader(config, f.Namespace)
+			return event.NewReader(config, f.Apps())
 		},
 		Planner:  newPlanner,
 		Actor:    newActor,
@@ -61,7 +73,7 @@ func environment() *cli.Env {
 	return e
 }
 
-func hubClient(f cli.Flags) (*hub.Client, error) {
+func hubClient(f cli.Flags, namespace string) (*hub.Client, error) {
 	config, err := restConfig(f.Kubeconfig, f.Context)
 	if err != nil {
 		return nil, err
@@ -69,17 +81,18 @@ func hubClient(f cli.Flags) (*hub.Client, error) {
 	// The server warns of the finalizer's name, which is Argo CD's, at every
 	// deletion; there is nothing that the user could do about it.
 	config.WarningHandler = rest.NoWarnings{}
-	return hub.New(config, f.Namespace)
+	return hub.New(config, namespace)
 }
 
 // planner is the controller's own engine, over single reads in place of an
 // index, and without a way to write.
 type planner struct {
-	client *hub.Client
-	config *rest.Config
-	ignore *engine.Ignore
-	build  manifest.Build
-	book   repository.Book
+	client  *hub.Client
+	config  *rest.Config
+	ignore  *engine.Ignore
+	build   manifest.Build
+	book    *repository.Set
+	tenancy *policy.Tenancy
 }
 
 func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
@@ -99,7 +112,7 @@ func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{client: client, config: config, ignore: ignoreRules(s), build: s.Build, book: book}, nil
+	return &planner{client: client, config: config, ignore: ignoreRules(s), build: s.Build, book: book, tenancy: ownRights(s)}, nil
 }
 
 // Plan says what a sync would do.
@@ -131,9 +144,12 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		Renderer:  renders,
 		Verifier:  from.git,
 		Clusters:  clusters,
-		Settings:  func() engine.Settings { return engine.Settings{Ignore: p.ignore, Build: p.build} },
-		Compiler:  compiler,
-		Now:       time.Now,
+		Scoped:    scoped{repositories: func() *repository.Set { return p.book }},
+		Settings: func() engine.Settings {
+			return engine.Settings{Ignore: p.ignore, Build: p.build, Tenancy: p.tenancy}
+		},
+		Compiler: compiler,
+		Now:      time.Now,
 	})
 	result, at, err := e.Plan(ctx, app, revision)
 	return result, at, errors.Join(err, live.Err())

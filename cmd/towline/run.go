@@ -18,6 +18,7 @@ import (
 	"github.com/towline-cd/towline/internal/cluster/fleet"
 	"github.com/towline-cd/towline/internal/controller"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/hub"
@@ -93,6 +94,11 @@ type parts struct {
 	events     *event.Writer
 	metrics    *metric.Metrics
 	ignore     atomic.Pointer[ignoreOf]
+	// appNamespaces are the patterns of the namespaces, besides the control
+	// namespace, that applications are looked for in.
+	appNamespaces []string
+	// tenancy is what held for all projects when applications were last woken for it.
+	tenancy atomic.Pointer[policy.Tenancy]
 	// waveDelay is the pause between waves that the environment asks for.
 	waveDelay time.Duration
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
@@ -40,7 +41,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	}
 	p.tracker, p.scripts = first.Tracker, newScripts()
 	p.scripts.set(first)
-	if err := p.openHub(config); err != nil {
+	if err := p.openHub(ctx, config, first.AppNamespaces); err != nil {
 		return nil, err
 	}
 	if err := p.openReports(config); err != nil {
@@ -59,8 +60,12 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	if p.renders, err = newRenderHost(o.plugins); err != nil {
 		return nil, err
 	}
+	answers, err := newOracle(config, oracleOptions{namespace: o.namespace, sets: first.Sets, trust: p.settings.Book().Trust})
+	if err != nil {
+		return nil, err
+	}
 	p.engine = engine.New(engine.Options{
-		SetOptions: engine.SetOptions{Sets: p.hub, Author: p.hub, Ancestry: p.sources.git},
+		SetOptions: engine.SetOptions{Sets: p.hub, Author: p.hub, Oracle: answers, Ancestry: p.sources.git, Known: p.knownClusters},
 
 		Namespace: o.namespace,
 		Hub:       p.hub,
@@ -74,12 +79,15 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		Compiler:  compiler,
 		Pairs:     p.pairs,
 		Projects:  p.hub,
+		Scoped:    scoped{repositories: p.settings.Repositories, clusters: p.settings.Clusters},
+		As:        actAs,
 		Tracker:   first.Tracker,
 		Health:    p.scripts.health,
 		Now:       time.Now,
 		Observe:   p.observe,
 	})
 	p.controller = controller.New(controller.Options{
+		Namespace:  o.namespace,
 		Reconciler: p.engine,
 		Resolver:   p.sources,
 		Touched:    p.engine.Touched,
@@ -98,7 +106,12 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	return p, nil
 }
 
-func (p *parts) openHub(config *rest.Config) error {
+func (p *parts) openHub(ctx context.Context, config *rest.Config, namespaces []string) error {
+	if _, broken := policy.MatchesNamespace(namespaces, p.namespace); len(broken) > 0 {
+		slog.WarnContext(ctx, "namespaces of applications that cannot be understood are left out",
+			"configMap", v1alpha1.ConfigMapCmdParams, "key", v1alpha1.KeyParamApplicationNamespaces, "entries", broken)
+	}
+	p.appNamespaces = namespaces
 	client, err := hub.New(config, p.namespace)
 	if err != nil {
 		return err
@@ -106,11 +119,8 @@ func (p *parts) openHub(config *rest.Config) error {
 	p.hub, err = hub.NewCache(client, hub.Events{
 		Application: p.applicationChanged,
 		Set:         func(old, set *v1alpha1.ApplicationSet) { p.controller.SetChanged(old, set) },
-		Project: func(name string, apps []string) {
-			p.controller.ProjectChanged(name)
-			p.wake(apps, controller.User)
-		},
-	})
+		Project:     p.projectChanged,
+	}, namespaces...)
 	if err != nil {
 		return fmt.Errorf("making the hub's cache: %w", err)
 	}
@@ -172,8 +182,8 @@ func (p *parts) objectChanged(server string, c *cluster.Cluster, ch cluster.Chan
 		if f.App == "" {
 			continue
 		}
-		if ns, name := object.SplitInstance(p.namespace, f.App); ns == p.namespace {
-			p.controller.Enqueue(name, controller.Drift)
+		if app, ok := p.ours(f.App); ok {
+			p.controller.Enqueue(app, controller.Drift)
 		}
 	}
 }
@@ -185,8 +195,8 @@ func (p *parts) descendantChanged(c *cluster.Cluster, f *object.Fact) {
 	if !ok {
 		return
 	}
-	if ns, name := object.SplitInstance(p.namespace, instance); ns == p.namespace && p.engine.Ailing(name) {
-		p.controller.Enqueue(name, controller.Drift)
+	if app, ok := p.ours(instance); ok && p.engine.Ailing(app) {
+		p.controller.Enqueue(app, controller.Drift)
 	}
 }
 
@@ -197,6 +207,11 @@ func (p *parts) settingsChanged(s *settings.Settings) {
 		c.SetFilters(filters(s.Exclusions), filters(s.Inclusions))
 		c.Rejudge(moved)
 	})
+	p.tenancyChanged(&s.Tenancy)
+	if !slices.Equal(s.AppNamespaces, p.appNamespaces) {
+		slog.Warn("the namespaces of applications have changed; they take effect with the next start",
+			"configMap", v1alpha1.ConfigMapCmdParams, "key", v1alpha1.KeyParamApplicationNamespaces)
+	}
 	if s.Tracker != p.tracker {
 		slog.Warn("the way in which objects are marked has changed; it takes effect with the next start",
 			"configMap", v1alpha1.ConfigMapSettings)
@@ -246,6 +261,7 @@ func (p *parts) engineSettings() engine.Settings {
 		WaveDelay:   max(s.Sync.WaveDelay, p.waveDelay),
 		SyncTimeout: s.Sync.Timeout,
 		Build:       s.Build,
+		Tenancy:     &s.Tenancy,
 		ConfirmRate: confirmRate,
 		Sets: engine.SetSettings{
 			Policy: s.Sets.Policy, Override: s.Sets.Override, StrictGlobs: s.Sets.StrictGlobs,

@@ -18,6 +18,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/appset"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/roster"
 )
 
@@ -96,7 +97,18 @@ type Planner interface {
 type Flags struct {
 	Kubeconfig string
 	Context    string
-	Namespace  string
+	// Namespace is the control namespace: of the settings and the projects.
+	Namespace string
+	// AppNamespace is that of the Applications; empty means the same.
+	AppNamespace string
+}
+
+// Apps is the namespace of the Applications.
+func (f Flags) Apps() string {
+	if f.AppNamespace == "" {
+		return f.Namespace
+	}
+	return f.AppNamespace
 }
 
 // Env is all that the commands know of the process that runs them.
@@ -120,7 +132,9 @@ type Env struct {
 	Hub      func(ctx context.Context, f Flags) (Hub, error)
 	Projects func(ctx context.Context, f Flags) (Projects, error)
 	Drifts   func(ctx context.Context, f Flags) (Drifts, error)
-	Planner  func(ctx context.Context, f Flags) (Planner, error)
+	// Tenancy is what the installation says of all projects; nil is nothing.
+	Tenancy func(ctx context.Context, f Flags) (policy.Tenancy, error)
+	Planner func(ctx context.Context, f Flags) (Planner, error)
 	// AppProjects, AppSets, Roster and Generator are, too.
 	AppProjects func(ctx context.Context, f Flags) (AppProjects, error)
 	AppSets     func(ctx context.Context, f Flags) (AppSets, error)

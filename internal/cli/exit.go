@@ -125,11 +125,15 @@ func (s *session) explainOf(t thing, name string, err error) error {
 	case missingKind(err):
 		text = fmt.Sprintf("this cluster does not know %s; is --context right, and is Towline installed there?", t.kind)
 	case apierrors.IsNotFound(err):
-		text = fmt.Sprintf("%s %q not found in namespace %q; %q shows what is there", t.one, name, s.flags.Namespace, s.lists(t))
+		where := s.flags.Namespace
+		if t == anApplication {
+			where = s.flags.Apps()
+		}
+		text = fmt.Sprintf("%s %q not found in namespace %q; %q shows what is there", t.one, name, where, s.lists(t))
 	case apierrors.IsUnauthorized(err):
 		text = fmt.Sprintf("%v; the cluster did not accept the login: renew it, or choose another with --context", err)
 	case apierrors.IsForbidden(err):
-		text = fmt.Sprintf("%v; ask for that right in namespace %q, or choose another login with --context", err, s.flags.Namespace)
+		text = fmt.Sprintf("%v; ask for that right in namespace %q, or choose another login with --context", err, s.flags.Apps())
 	case apierrors.IsConflict(err):
 		text = fmt.Sprintf("%v; somebody else changes it at the same time, try again", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -145,10 +149,14 @@ func (s *session) explainOf(t thing, name string, err error) error {
 func (s *session) list() string { return s.lists(anApplication) }
 
 func (s *session) lists(t thing) string {
-	if s.flags.Namespace == s.env.namespace() {
-		return t.list
+	out := t.list
+	if s.flags.Namespace != s.env.namespace() {
+		out += " -n " + s.flags.Namespace
 	}
-	return t.list + " -n " + s.flags.Namespace
+	if t == anApplication && s.flags.Apps() != s.flags.Namespace {
+		out += " -N " + s.flags.Apps()
+	}
+	return out
 }
 
 // missingKind tells an API that is not served from an object that is not there.

@@ -53,7 +53,7 @@ func TestUsage(t *testing.T) {
 		"app wait shop --delete --sync":     "nothing else to wait for",
 		"app wait shop --timeout soon":      "invalid argument",
 		"app sync one/shop two/bank":        "one command works in one namespace",
-		"app sync -n one two/bank":          "one command works in one namespace",
+		"app sync -N one two/bank":          "one command works in one namespace",
 		"app get a/b/c":                     "is no name of an application",
 		"app wait a,metadata.name=b":        "is no name of an application",
 		"app delete -l =":                   "reading the selector",
@@ -111,7 +111,7 @@ func TestNamespaceOfANameWins(t *testing.T) {
 	app.Namespace = "teams"
 	d := &desk{hub: newMemory(app)}
 	wantCode(t, d.run(t, "app", "get", "teams/shop", "--context", "east", "--kubeconfig", "/tmp/k"), 0)
-	if diff := cmp.Diff(cli.Flags{Kubeconfig: "/tmp/k", Context: "east", Namespace: "teams"}, d.askedFor); diff != "" {
+	if diff := cmp.Diff(cli.Flags{Kubeconfig: "/tmp/k", Context: "east", Namespace: "argocd", AppNamespace: "teams"}, d.askedFor); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
 }

@@ -92,7 +92,7 @@ func (c *getting) stream(ctx context.Context, name string) error {
 			continue
 		}
 		if ch.app == nil && before == nil {
-			return fmt.Errorf("application %q not found in namespace %q; %q shows what is there", name, c.flags.Namespace, c.list())
+			return fmt.Errorf("application %q not found in namespace %q; %q shows what is there", name, c.flags.Apps(), c.list())
 		}
 		if ch.app == nil {
 			c.note("application %q is gone", name)

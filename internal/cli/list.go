@@ -105,7 +105,7 @@ func (l *listing) print(apps []v1alpha1.Application) error {
 		}
 		return nil
 	case len(apps) == 0:
-		l.note("no applications in namespace %q%s", l.flags.Namespace, l.condition())
+		l.note("no applications in namespace %q%s", l.flags.Apps(), l.condition())
 		return nil
 	}
 	return l.table.write(l.env.Out, !l.noHeaders)

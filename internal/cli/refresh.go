@@ -45,7 +45,7 @@ func (r *refreshing) run(ctx context.Context, s *session, name string) error {
 	err := s.refreshed(ctx, name)
 	if errors.Is(err, errTimeout) {
 		return fmt.Errorf("refreshing application %q: no answer within %d seconds; is the controller of namespace %q running?",
-			name, r.timeout, s.flags.Namespace)
+			name, r.timeout, s.flags.Apps())
 	}
 	return err
 }

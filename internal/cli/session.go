@@ -35,7 +35,8 @@ func (g *global) register(cmd *cobra.Command, env *Env) {
 	f := cmd.PersistentFlags()
 	f.StringVar(&g.Kubeconfig, "kubeconfig", "", "path to the kubeconfig file (default: as kubectl does)")
 	f.StringVar(&g.Context, "context", "", "context of the kubeconfig (default: the current one)")
-	f.StringVarP(&g.Namespace, "namespace", "n", env.namespace(), "namespace of the applications")
+	f.StringVarP(&g.Namespace, "namespace", "n", env.namespace(), "namespace of the installation, and of its applications unless they live elsewhere")
+	f.StringVarP(&g.AppNamespace, "app-namespace", "N", "", "namespace of the applications, if it is another; NAMESPACE/NAME says it too")
 	f.StringVar(&env.colour, "color", colourAuto, "when to colour: auto, always or never")
 	fixed(cmd, "color", colourAuto, colourAlways, colourNever)
 }
@@ -47,7 +48,7 @@ func (g *global) connect(ctx context.Context, env *Env, names []string) (*sessio
 		return nil, nil, usagef("--color is auto, always or never, not %q", env.colour)
 	}
 	flags := g.Flags
-	bare, err := flags.split(names, env.namespace())
+	bare, err := flags.split(names)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,21 +64,24 @@ func (g *global) connect(ctx context.Context, env *Env, names []string) (*sessio
 	return s, bare, nil
 }
 
-func (f *Flags) split(names []string, standard string) ([]string, error) {
+func (f *Flags) split(names []string) ([]string, error) {
 	bare := make([]string, 0, len(names))
+	chosen := f.AppNamespace != ""
 	for _, n := range names {
 		namespace, name, qualified := strings.Cut(n, "/")
 		if !qualified {
-			namespace, name = f.Namespace, n
+			namespace, name = f.Apps(), n
 		}
 		// A watch puts the name into a selector, where other characters have a meaning.
 		if namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
 			return nil, usagef("%q is no name of an application: write NAME or NAMESPACE/NAME", n)
 		}
-		if namespace != f.Namespace && (f.Namespace != standard || len(bare) > 0) {
-			return nil, usagef("application %q is not in namespace %q: one command works in one namespace", n, f.Namespace)
+		if namespace != f.Apps() && (chosen || len(bare) > 0) {
+			return nil, usagef("application %q is not in namespace %q: one command works in one namespace", n, f.Apps())
 		}
-		f.Namespace = namespace
+		if namespace != f.Namespace {
+			f.AppNamespace = namespace
+		}
 		if !slices.Contains(bare, name) {
 			bare = append(bare, name)
 		}
@@ -103,7 +107,7 @@ func (s *session) named(ctx context.Context, names []string, selector string) ([
 	}
 	if len(names) == 0 {
 		return nil, fmt.Errorf("no application in namespace %q fits the selector %q; %q shows what is there",
-			s.flags.Namespace, selector, s.list())
+			s.flags.Apps(), selector, s.list())
 	}
 	slices.Sort(names)
 	return names, nil

@@ -114,7 +114,7 @@ func (c *waiting) absent(name string) error {
 	if c.last[name] != nil {
 		return fmt.Errorf("waiting for application %q: it was deleted meanwhile", name)
 	}
-	return fmt.Errorf("application %q not found in namespace %q; %q shows what is there", name, c.flags.Namespace, c.list())
+	return fmt.Errorf("application %q not found in namespace %q; %q shows what is there", name, c.flags.Apps(), c.list())
 }
 
 func (c *waiting) say(name, state string) {

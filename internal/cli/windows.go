@@ -78,15 +78,47 @@ func (c *windowing) run(ctx context.Context, name string) error {
 	if err != nil {
 		return c.explain(name, err)
 	}
-	o := look(app, project, c.env.Now().UTC())
+	globals, err := c.globals(ctx, projects, project)
+	if err != nil {
+		return err
+	}
+	o := look(app, project, globals, c.env.Now().UTC())
 	if c.output.structured() {
 		return c.output.encode(c.env.Out, o)
 	}
 	return c.print(o)
 }
 
-func look(app *v1alpha1.Application, project *v1alpha1.AppProject, now time.Time) outlook {
-	windows := policy.WindowsOf(project)
+// globals are the projects whose windows count too.
+func (c *windowing) globals(ctx context.Context, projects Projects, project *v1alpha1.AppProject) ([]*v1alpha1.AppProject, error) {
+	if c.env.Tenancy == nil {
+		return nil, nil
+	}
+	tenancy, err := c.env.Tenancy(ctx, c.flags)
+	if err != nil {
+		return nil, fmt.Errorf("reading which projects are global: %w", err)
+	}
+	names, faults := tenancy.GlobalsOf(project)
+	for _, f := range faults {
+		c.note("%s", f)
+	}
+	var out []*v1alpha1.AppProject
+	for _, name := range names {
+		global, err := projects.Project(ctx, name)
+		if apierrors.IsNotFound(err) {
+			c.note("the global project %q does not exist; create it or take it out of globalProjects", name)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the global project %q: %w", name, err)
+		}
+		out = append(out, global)
+	}
+	return out, nil
+}
+
+func look(app *v1alpha1.Application, project *v1alpha1.AppProject, globals []*v1alpha1.AppProject, now time.Time) outlook {
+	windows := policy.EffectiveWindows(project, globals)
 	subject := subjectOf(app)
 	asked := func(manual bool) permission {
 		return permission(policy.Windows(windows, subject, now, policy.WindowOp{Manual: manual}))

@@ -17,7 +17,7 @@ import (
 // Patch changes a live object by a merge patch, if it still is as it was read.
 // What the patch says of the status goes to the status subresource, where the
 // kind has one.
-func (c *Cluster) Patch(ctx context.Context, read *unstructured.Unstructured, patch map[string]any) error {
+func (c *Client) Patch(ctx context.Context, read *unstructured.Unstructured, patch map[string]any) error {
 	r, err := c.resource(read.GroupVersionKind(), read.GetNamespace())
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func guarded(read *unstructured.Unstructured, patch map[string]any) map[string]a
 }
 
 // Create makes a new object.
-func (c *Cluster) Create(ctx context.Context, body *unstructured.Unstructured) error {
+func (c *Client) Create(ctx context.Context, body *unstructured.Unstructured) error {
 	r, err := c.resource(body.GroupVersionKind(), body.GetNamespace())
 	if err != nil {
 		return err

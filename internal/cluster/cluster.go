@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/towline-cd/towline/internal/core/object"
@@ -53,10 +51,11 @@ type Options struct {
 // Cluster is one target cluster. Run keeps its index; until Ready is closed
 // the index is not complete and nothing may be decided from it.
 type Cluster struct {
+	// Client makes requests as ourselves.
+	*Client
 	server    string
+	config    *rest.Config
 	discovery discovery.DiscoveryInterface
-	dynamic   dynamic.Interface
-	pods      corev1.PodsGetter
 	shapes    schemas
 	index     *index
 	names     *names
@@ -83,6 +82,8 @@ type Cluster struct {
 	filters filters
 	catalog catalog
 	watches map[watched]*kindWatch
+	// others make requests as other users, the one that was asked for last at the end.
+	others []*Client
 	// stale are the kinds to be read anew.
 	stale map[schema.GroupKind]struct{}
 }
@@ -107,14 +108,6 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a discovery client: %w", err)
 	}
-	dyn, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	pods, err := corev1.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client for logs: %w", err)
-	}
 	if o.Changed == nil {
 		o.Changed = func(Change) {}
 	}
@@ -128,7 +121,7 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 		o.Server = config.Host
 	}
 	c := &Cluster{
-		server: o.Server, discovery: d, dynamic: dyn, pods: pods,
+		server: o.Server, config: config, discovery: d,
 		names:      newNames(),
 		tracker:    o.Tracker,
 		judge:      o.Judge,
@@ -144,6 +137,9 @@ func Open(config *rest.Config, o Options) (*Cluster, error) {
 		confined:   o.Namespaces != nil && !o.ClusterResources,
 	}
 	c.filters.confined = c.confined
+	if c.Client, err = newClient(c, config); err != nil {
+		return nil, err
+	}
 	c.view.Store(&plan.View{})
 	c.index = newIndex(o.Changed)
 	c.index.served = c.Rediscover

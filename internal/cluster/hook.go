@@ -20,7 +20,7 @@ import (
 // Release takes the hook finalizer off an object, if it is still the one that
 // the fact is about. The server takes it only for the reading that it was
 // computed from.
-func (c *Cluster) Release(ctx context.Context, f object.Fact) error {
+func (c *Client) Release(ctx context.Context, f object.Fact) error {
 	r, err := c.resource(f.Key.GroupKind().WithVersion(f.Version), f.Key.Namespace)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *Cluster) Release(ctx context.Context, f object.Fact) error {
 		return classify(err)
 	}
 	if u.GetDeletionTimestamp() == nil {
-		c.index.written(c.fact(u))
+		c.known.index.written(c.known.fact(u))
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ const checkSuffix = "-towline-check"
 
 // Creatable asks whether the server would take the manifest for a new object.
 // It is asked under another name, since its own is taken.
-func (c *Cluster) Creatable(ctx context.Context, body *unstructured.Unstructured) error {
+func (c *Client) Creatable(ctx context.Context, body *unstructured.Unstructured) error {
 	u := body.DeepCopy()
 	name := u.GetName()
 	u.SetName(name[:min(len(name), 63-len(checkSuffix))] + checkSuffix)
@@ -80,10 +80,10 @@ const tailLines = 10
 
 // Tail is the end of what the pods of an object wrote, or empty: a log that
 // cannot be had is no reason to stop.
-func (c *Cluster) Tail(ctx context.Context, f object.Fact) string {
+func (c *Client) Tail(ctx context.Context, f object.Fact) string {
 	pods := []*object.Fact{&f}
 	if f.Key.Kind != "Pod" {
-		pods = c.index.children(f.UID)
+		pods = c.known.index.children(f.UID)
 	}
 	for _, pod := range pods {
 		if pod.Key.Kind != "Pod" || pod.Key.Group != "" {
@@ -96,7 +96,7 @@ func (c *Cluster) Tail(ctx context.Context, f object.Fact) string {
 	return ""
 }
 
-func (c *Cluster) log(ctx context.Context, k object.Key) string {
+func (c *Client) log(ctx context.Context, k object.Key) string {
 	lines, bytes := int64(tailLines), int64(2048)
 	stream, err := c.pods.Pods(k.Namespace).GetLogs(k.Name, &corev1.PodLogOptions{TailLines: &lines, LimitBytes: &bytes}).Stream(ctx)
 	if err != nil {

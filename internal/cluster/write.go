@@ -21,7 +21,7 @@ import (
 )
 
 // Get reads an object's body, in the version that the key's kind is watched in.
-func (c *Cluster) Get(ctx context.Context, k object.Key, version string) (*unstructured.Unstructured, error) {
+func (c *Client) Get(ctx context.Context, k object.Key, version string) (*unstructured.Unstructured, error) {
 	r, err := c.resource(k.GroupKind().WithVersion(version), k.Namespace)
 	if err != nil {
 		return nil, err
@@ -35,22 +35,22 @@ func (c *Cluster) Get(ctx context.Context, k object.Key, version string) (*unstr
 
 // DryRun asks the server what an apply of the manifest would make of the live
 // object. Nothing is stored.
-func (c *Cluster) DryRun(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *Client) DryRun(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return c.apply(ctx, body, []string{metav1.DryRunAll})
 }
 
 // Apply makes the manifest true and returns the object as it stands then. The
 // index has seen it when Apply returns.
-func (c *Cluster) Apply(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *Client) Apply(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	u, err := c.apply(ctx, body, nil)
 	if err != nil {
 		return nil, err
 	}
-	c.index.written(c.fact(u))
+	c.known.index.written(c.known.fact(u))
 	return u, nil
 }
 
-func (c *Cluster) apply(ctx context.Context, body *unstructured.Unstructured, dryRun []string) (*unstructured.Unstructured, error) {
+func (c *Client) apply(ctx context.Context, body *unstructured.Unstructured, dryRun []string) (*unstructured.Unstructured, error) {
 	k := object.KeyOf(body)
 	r, err := c.resource(body.GroupVersionKind(), k.Namespace)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Cluster) apply(ctx context.Context, body *unstructured.Unstructured, dr
 // DryRunMerge asks the server what a merge of the patch would make of the live
 // object: by the keys of its lists where the kind has them, which custom kinds
 // do not. Nothing is stored.
-func (c *Cluster) DryRunMerge(ctx context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *Client) DryRunMerge(ctx context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	k := object.KeyOf(patch)
 	r, err := c.resource(patch.GroupVersionKind(), k.Namespace)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Cluster) DryRunMerge(ctx context.Context, patch *unstructured.Unstructu
 // Replace puts the body in the place of the live object whose version it
 // carries, or creates it where it carries none. The index has seen it when
 // Replace returns.
-func (c *Cluster) Replace(ctx context.Context, body *unstructured.Unstructured, lenient, dryRun bool) (*unstructured.Unstructured, error) {
+func (c *Client) Replace(ctx context.Context, body *unstructured.Unstructured, lenient, dryRun bool) (*unstructured.Unstructured, error) {
 	r, err := c.resource(body.GroupVersionKind(), body.GetNamespace())
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (c *Cluster) Replace(ctx context.Context, body *unstructured.Unstructured, 
 		return nil, classify(err)
 	}
 	if !dryRun {
-		c.index.written(c.tracker.FactOf(u, v1alpha1.FieldManagerApply))
+		c.known.index.written(c.known.tracker.FactOf(u, v1alpha1.FieldManagerApply))
 	}
 	return u, nil
 }
@@ -128,7 +128,7 @@ func (c *Cluster) Replace(ctx context.Context, body *unstructured.Unstructured, 
 // object is read first and must still carry the same identity and the same
 // application's mark, and the request holds the server to exactly that
 // reading. An object that is gone already is no error.
-func (c *Cluster) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error {
+func (c *Client) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error {
 	r, err := c.resource(f.Key.GroupKind().WithVersion(f.Version), f.Key.Namespace)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (c *Cluster) Delete(ctx context.Context, f object.Fact, propagation metav1.
 	if string(u.GetUID()) != f.UID {
 		return fault.Waitingf("Replaced", "another object has taken its name since its deletion was planned")
 	}
-	if t, self := c.tracker.Of(u); !self || t.App != f.App {
+	if t, self := c.known.tracker.Of(u); !self || t.App != f.App {
 		return fault.Waitingf("NotOurs", "it no longer carries the mark of application %q", f.App)
 	}
 	uid, rv := types.UID(f.UID), u.GetResourceVersion()
@@ -164,7 +164,7 @@ const attempts = 5
 // no value changes. The server takes it only for the reading that it was
 // computed from. Where the object has moved on and these fields have not, it
 // is computed again.
-func (c *Cluster) TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error {
+func (c *Client) TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error {
 	k := object.KeyOf(body)
 	r, err := c.resource(body.GroupVersionKind(), k.Namespace)
 	if err != nil {
@@ -201,10 +201,10 @@ func takeOver(ctx context.Context, r dynamic.ResourceInterface, live *unstructur
 	return err
 }
 
-func (c *Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	c.mu.RLock()
-	k, ok := c.catalog.kinds[gvk]
-	c.mu.RUnlock()
+func (c *Client) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	c.known.mu.RLock()
+	k, ok := c.known.catalog.kinds[gvk]
+	c.known.mu.RUnlock()
 	if !ok {
 		return nil, fault.Waitingf("UnknownKind",
 			"the cluster does not serve %s in %s; install its CRD or API server first", gvk.Kind, gvk.GroupVersion())

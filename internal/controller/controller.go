@@ -19,6 +19,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/engine"
 )
 
@@ -29,6 +30,8 @@ type Reconciler interface {
 
 // Options are what a controller is made of.
 type Options struct {
+	// Namespace is the control namespace.
+	Namespace  string
 	Reconciler Reconciler
 	Resolver   Resolver
 	// Poll says how often repositories are looked at, and the jitter that is
@@ -102,13 +105,18 @@ func New(o Options) *Controller {
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: projectQueueName, MetricsProvider: o.Metrics})
 	c.sets = newSets(o.Metrics)
 	c.poller = newPoller(pollerOptions{
-		resolver: o.Resolver, every: o.Poll, touched: o.Touched,
+		resolver: o.Resolver, every: o.Poll, touched: o.Touched, key: c.key,
 		wake: c.followed,
 	})
 	return c
 }
 
-// Enqueue asks for a look at an application.
+// key is what an application is called.
+func (c *Controller) key(app *v1alpha1.Application) string {
+	return object.AppName(c.Namespace, app.Namespace, app.Name)
+}
+
+// Enqueue asks for a look at an application, by object.AppName.
 func (c *Controller) Enqueue(app string, cause Cause) {
 	c.lanes.want(app, cause)
 	c.queue.Add(app)
@@ -124,11 +132,11 @@ func (c *Controller) ApplicationChanged(old, app *v1alpha1.Application) {
 	c.memberChanged(old, app)
 	switch {
 	case app == nil:
-		c.Enqueue(old.Name, Resync)
+		c.Enqueue(c.key(old), Resync)
 	case old == nil && !c.running.Load():
-		c.Enqueue(app.Name, Resync)
+		c.Enqueue(c.key(app), Resync)
 	case old == nil || asks(old, app):
-		c.Enqueue(app.Name, User)
+		c.Enqueue(c.key(app), User)
 	}
 }
 

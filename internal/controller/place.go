@@ -23,9 +23,9 @@ func targetOf(d v1alpha1.ApplicationDestination) target {
 func (c *Controller) remember(old, app *v1alpha1.Application) {
 	var name string
 	if app != nil {
-		name = app.Name
+		name = c.key(app)
 	} else {
-		name = old.Name
+		name = c.key(old)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

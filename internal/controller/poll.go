@@ -46,6 +46,8 @@ type pollerOptions struct {
 	resolver Resolver
 	every    func() (every, jitter time.Duration)
 	wake     func(app string)
+	// key is what an application is called.
+	key func(*v1alpha1.Application) string
 	// touched is nil where every move concerns everybody.
 	touched Touched
 }
@@ -76,6 +78,9 @@ type follow struct {
 }
 
 func newPoller(o pollerOptions) *poller {
+	if o.key == nil {
+		o.key = func(app *v1alpha1.Application) string { return app.Name }
+	}
 	if o.touched == nil {
 		o.touched = func(_ context.Context, _ manifest.Origin, _, _ string, apps []string) []string { return apps }
 	}
@@ -126,7 +131,7 @@ func (p *poller) track(old, app *v1alpha1.Application) {
 		now = originsOf(app)
 	}
 	for _, o := range now {
-		p.follow(o, app.Name)
+		p.follow(o, p.key(app))
 	}
 	if old == nil {
 		return
@@ -135,7 +140,7 @@ func (p *poller) track(old, app *v1alpha1.Application) {
 	// would be lost with each write of a status.
 	for _, o := range originsOf(old) {
 		if !slices.Contains(now, o) {
-			p.unfollow(o, old.Name)
+			p.unfollow(o, p.key(old))
 		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/action"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
-	"github.com/towline-cd/towline/internal/core/policy"
 )
 
 // ActionsOf lists what can be done with an object of an application, by name.
 func (e *Engine) ActionsOf(ctx context.Context, app *v1alpha1.Application, k object.Key) ([]action.Action, error) {
-	s, err := e.stage(ctx, app, k)
+	s, err := e.stage(ctx, app, k, looking)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (e *Engine) RunAction(ctx context.Context, app *v1alpha1.Application, act A
 			break
 		}
 	}
-	slog.DebugContext(ctx, "action ran", "app", app.Name, "object", act.Object.String(), "action", act.Name, "did", did, "error", err)
+	slog.DebugContext(ctx, "action ran", "app", e.key(app), "object", act.Object.String(), "action", act.Name, "did", did, "error", err)
 	if err != nil {
 		return did, fmt.Errorf("action %q on %s: %w", act.Name, act.Object, err)
 	}
@@ -69,7 +69,7 @@ func (e *Engine) RunAction(ctx context.Context, app *v1alpha1.Application, act A
 }
 
 func (e *Engine) tryAction(ctx context.Context, app *v1alpha1.Application, act Act) (did []string, err error) {
-	s, err := e.stage(ctx, app, act.Object)
+	s, err := e.stage(ctx, app, act.Object, acting)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (e *Engine) tryAction(ctx context.Context, app *v1alpha1.Application, act A
 			step.Object.SetNamespace("")
 		}
 		// All of it is checked before any of it is done.
-		if err := s.permits(object.KeyOf(step.Object)); err != nil {
+		if err := s.cluster.write(object.KeyOf(step.Object)); err != nil {
 			return nil, err
 		}
 	}
@@ -141,36 +141,40 @@ func names(list []action.Action) string {
 	return strings.Join(out, ", ")
 }
 
-// stage is an object that an application may act on, with what bounds it.
+// stage is an object that an application may act on.
 type stage struct {
-	cluster      Cluster
-	server, name string
-	project      policy.Project
-	object       *unstructured.Unstructured
+	cluster *door
+	object  *unstructured.Unstructured
 }
 
 // stage reads an object and checks that it is one of the application's: it
 // carries its mark, or hangs below one that does; and that the project allows
 // it.
-func (e *Engine) stage(ctx context.Context, app *v1alpha1.Application, k object.Key) (*stage, error) {
-	c, server, name, err := e.Clusters.For(app.Spec.Destination)
+func (e *Engine) stage(ctx context.Context, app *v1alpha1.Application, k object.Key, to purpose) (*stage, error) {
+	c, err := e.knock(app.Spec.Destination)
 	if err != nil {
 		return nil, err
 	}
-	p, err := e.Hub.Project(ctx, app.ProjectName())
+	r, err := e.ruling(ctx, app)
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{cluster: c, server: server, name: name, project: policy.Of(p)}
+	if v := e.welcome(r, app); !v.Allowed {
+		return nil, fault.Terminalf(denied, "%s", v.Reason)
+	}
+	if finding.Blocking(r.findings) {
+		return nil, fault.Terminalf(denied, "%s", r.findings[0].Message)
+	}
+	if err := e.admit(c, app, r, to); err != nil {
+		return nil, err
+	}
+	s := &stage{cluster: c}
 	f, ok := c.Fact(k)
 	if !ok {
 		return nil, fault.Terminalf("NotFound", "%s is not there, or its kind is not watched", k)
 	}
 	if !s.belongs(f, object.Instance(e.Namespace, app.Namespace, app.Name), 0) {
-		return nil, fault.Terminalf("NotOurs", "%s is not an object of application %q, nor below one", k, app.Name)
-	}
-	if err := s.permits(k); err != nil {
-		return nil, err
+		return nil, fault.Terminalf("NotOurs", "%s is not an object of application %q, nor below one", k, e.key(app))
 	}
 	s.object, err = c.Get(ctx, k, f.Version)
 	if err != nil {
@@ -203,25 +207,6 @@ func (s *stage) belongs(f object.Fact, instance string, depth int) bool {
 		owner, ok := s.cluster.Fact(k)
 		return ok && owner.UID == o.UID && s.belongs(owner, instance, depth+1)
 	})
-}
-
-// permits says whether the project allows to touch an object.
-func (s *stage) permits(k object.Key) error {
-	scope, ok := s.cluster.View().Scopes[k.GroupKind()]
-	if !ok {
-		return fault.Waitingf("UnknownKind", "the cluster does not serve %s", k.GroupKind())
-	}
-	namespaced := scope == plan.ScopeNamespaced
-	if v := policy.Object(s.project, k.Group, k.Kind, k.Name, namespaced); !v.Allowed {
-		return fault.Terminalf("Denied", "%s", v.Reason)
-	}
-	if !namespaced {
-		return nil
-	}
-	if v := policy.DestinationOf(s.project, s.server, s.name, k.Namespace); !v.Allowed {
-		return fault.Terminalf("Denied", "%s", v.Reason)
-	}
-	return nil
 }
 
 // noActions is for installations whose users made none.

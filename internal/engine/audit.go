@@ -27,7 +27,7 @@ func (e *Engine) Audit(ctx context.Context, name string) (right bool, err error)
 	if err != nil {
 		return true, err
 	}
-	o := e.observe(ctx, app, look{})
+	o := e.observe(ctx, app, look{only: true})
 	if o.plan == nil {
 		return true, nil
 	}

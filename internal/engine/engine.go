@@ -124,9 +124,15 @@ type ActionScripts interface {
 	Run(obj *unstructured.Unstructured, name string, params map[string]string) (returned any, known bool, err error)
 }
 
-// Cluster is a destination.
+// Cluster is a destination. Everything but what is known of it is reached
+// through a door.
 type Cluster interface {
 	Live
+	Hands
+}
+
+// Hands are what requests to a cluster are made with, as one user.
+type Hands interface {
 	Server
 	Runner
 	Writer
@@ -175,6 +181,9 @@ type Settings struct {
 	SyncTimeout time.Duration
 	// Build is how things are rendered.
 	Build manifest.Build
+	// Tenancy is what holds for all projects; the pointer moves when it changes.
+	// Nil is nothing.
+	Tenancy *policy.Tenancy
 	// ConfirmRate is how many objects a second are asked about again after a
 	// start that knows of no confirmed pairs; zero means all at once.
 	ConfirmRate float64
@@ -210,6 +219,11 @@ type Options struct {
 	Changer Changer
 	// Projects are let go when nobody belongs to them; nil means never.
 	Projects Projects
+	// Scoped knows what is for one project alone; nil means that nothing is.
+	Scoped Scoped
+	// As makes the requests to a cluster those of another user; nil means that
+	// nobody can, and what is to be written as another is not written.
+	As func(c Cluster, user string) (Hands, error)
 	// Tracker marks the objects of applications.
 	Tracker object.Tracker
 	// Health judges an object as the clusters' own index does; nil means by the
@@ -264,6 +278,15 @@ func New(o Options) *Engine {
 	if o.Health == nil {
 		o.Health = health.Of
 	}
+	if o.Settings == nil {
+		o.Settings = func() Settings { return Settings{} }
+	}
+	if o.Scoped == nil {
+		o.Scoped = nothingScoped{}
+	}
+	if o.As == nil {
+		o.As = nobodyElse
+	}
 	if o.Pairs == nil {
 		o.Pairs = noPairs{}
 	}
@@ -295,6 +318,11 @@ func New(o Options) *Engine {
 // means that an event will tell.
 type Result struct {
 	After time.Duration
+}
+
+// key is what an application is called here, and everywhere else.
+func (e *Engine) key(app *v1alpha1.Application) string {
+	return object.AppName(e.Namespace, app.Namespace, app.Name)
 }
 
 func (e *Engine) forget(app string) {

@@ -160,7 +160,7 @@ func (e *Engine) stand(o *observation, revisions []string) {
 		prints[p] = mark
 	}
 	maps.DeleteFunc(prints, func(_ place, mark footprint) bool { return mark.commit == "" })
-	e.footprints.set(o.app.Name, prints)
+	e.footprints.set(e.key(o.app), prints)
 }
 
 // footprint is what was read of the content of a source, by itself and by those who

@@ -28,11 +28,10 @@ type observation struct {
 	// content is what is compared, and rendered the answer to each source.
 	content  status.Content
 	rendered []*rendered
-	cluster  Cluster
+	// cluster is the door to the destination.
+	cluster *door
 	// kube is what renders are told of the cluster, instead of what it says.
 	kube *manifest.Kube
-	// server and clusterName are the two names of the cluster.
-	server, clusterName string
 
 	look     look
 	windows  []policy.Window
@@ -60,6 +59,8 @@ type look struct {
 	// removing says that the application is being deleted: only its hooks
 	// matter.
 	removing bool
+	// only says that nothing may be written after the look.
+	only bool
 }
 
 // observe looks at an application. It never writes.
@@ -81,6 +82,7 @@ func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look)
 	steps := []func() error{
 		func() error { return e.destination(o) },
 		func() error { return e.project(ctx, o, &project) },
+		func() error { return e.sources(o, project) },
 		func() error { return e.resolve(ctx, o, l) },
 		func() error { return e.verify(ctx, o, project) },
 		func() error { return e.compare(ctx, o, project, l) },
@@ -111,38 +113,61 @@ func (o *observation) refuse(message string) {
 	o.findings = append(o.findings, finding.Finding{Reason: finding.InvalidSpec, Severity: finding.Error, Message: message})
 }
 
-// project reads the rules and checks what does not need manifests.
+// project reads the rules, and opens the door to those whom they let in.
 func (e *Engine) project(ctx context.Context, o *observation, into *policy.Project) error {
 	name := o.app.ProjectName()
-	p, err := e.Hub.Project(ctx, name)
+	r, err := e.ruling(ctx, o.app)
 	if fault.ReasonOf(err) == "NotFound" {
 		o.refuse(fmt.Sprintf(
-			"application %q belongs to project %q, which does not exist; create it or set spec.project", o.app.Name, name))
+			"application %q belongs to project %q, which does not exist; create it or set spec.project", e.key(o.app), name))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	*into = policy.Of(p)
-	o.windows = policy.WindowsOf(p)
-	for _, s := range o.content.Sources {
-		if v := policy.Source(*into, s.RepoURL); !v.Allowed {
+	o.findings = append(o.findings, r.findings...)
+	*into, o.windows = r.project, r.windows()
+	at := o.cluster.place
+	for _, v := range []policy.Verdict{
+		e.welcome(r, o.app), policy.Cluster(r.project, at),
+		policy.DestinationOf(r.project, at.Server, at.Name, o.app.Spec.Destination.Namespace),
+	} {
+		if !v.Allowed {
 			o.refuse(v.Reason)
 		}
 	}
-	if v := policy.DestinationOf(*into, o.server, o.clusterName, o.app.Spec.Destination.Namespace); !v.Allowed {
-		o.refuse(v.Reason)
+	if finding.Blocking(o.findings) {
+		return nil
+	}
+	to := acting
+	if o.look.only {
+		to = looking
+	}
+	err = e.admit(o.cluster, o.app, r, to)
+	if err != nil && fault.ClassOf(err) == fault.Terminal {
+		o.refuse(err.Error())
+		return nil
+	}
+	return err
+}
+
+// sources checks where the content comes from.
+func (e *Engine) sources(o *observation, project policy.Project) error {
+	for _, s := range o.content.Sources {
+		if v := policy.Source(project, s.RepoURL); !v.Allowed {
+			o.refuse(v.Reason)
+		}
 	}
 	return nil
 }
 
 func (e *Engine) destination(o *observation) error {
-	c, server, name, err := e.Clusters.For(o.app.Spec.Destination)
+	d, err := e.knock(o.app.Spec.Destination)
 	if reason := fault.ReasonOf(err); reason == destination.Unknown || reason == destination.Ambiguous {
 		o.refuse(err.Error())
 		return nil
 	}
-	o.cluster, o.server, o.clusterName = c, server, name
+	o.cluster = d
 	return err
 }
 
@@ -191,7 +216,7 @@ func compared(o *observation) status.Content { return status.Compared(o.app.Stat
 func (e *Engine) compare(ctx context.Context, o *observation, project policy.Project, l look) error {
 	rendered, err := e.manifests(ctx, o, l)
 	if err != nil {
-		e.footprints.set(o.app.Name, nil)
+		e.footprints.set(e.key(o.app), nil)
 		return err
 	}
 	if len(l.manifests) == 0 {
@@ -209,8 +234,8 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	p := plan.Compute(in, answers)
 	e.keepVerdicts(ctx, o, p)
 	e.explain(o, &p)
-	e.wants.set(o.app.Name, o.server, unmarked(p, o.instance))
-	e.doubts.set(o.app.Name, o.server, unconfirmed(p))
+	e.wants.set(e.key(o.app), o.cluster.place.Server, unmarked(p, o.instance))
+	e.doubts.set(e.key(o.app), o.cluster.place.Server, unconfirmed(p))
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil
@@ -253,9 +278,9 @@ func (e *Engine) input(o *observation, project policy.Project, rendered manifest
 		Removing: o.look.removing,
 		LeftOut:  leftOut(rendered),
 		Live:     liveFacts(o, wish.Objects),
-		Verdicts: e.knownVerdicts(o.app.Name, o.scope()),
+		Verdicts: e.knownVerdicts(e.key(o.app), o.scope()),
 		Cluster:  o.cluster.View(),
-		Server:   o.server, ClusterName: o.clusterName,
+		Server:   o.cluster.place.Server, ClusterName: o.cluster.place.Name, ClusterProject: o.cluster.place.Project,
 	}, found
 }
 

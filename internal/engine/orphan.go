@@ -80,10 +80,10 @@ func (e *Engine) orphans(ctx context.Context, o *observation, project policy.Pro
 		namespace = ""
 	}
 	if namespace == "" {
-		e.places.set(o.app.Name, corner{})
+		e.places.set(e.key(o.app), corner{})
 		return nil
 	}
-	e.places.set(o.app.Name, corner{o.server, namespace})
+	e.places.set(e.key(o.app), corner{o.cluster.place.Server, namespace})
 	facts := o.cluster.Namespace(namespace)
 	there := map[string]bool{o.instance: true}
 	for _, f := range facts {

@@ -68,8 +68,8 @@ func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.
 		app.Annotations[v1alpha1.AnnotationRefresh] != "" {
 		return 0
 	}
-	c, _, _, err := e.Clusters.For(app.Spec.Destination)
-	if err != nil || len(e.knownVerdicts(app.Name, c.View().Identity)) > 0 {
+	d, err := e.knock(app.Spec.Destination)
+	if err != nil || len(e.knownVerdicts(e.key(app), d.View().Identity)) > 0 {
 		return 0
 	}
 	s := e.Settings()
@@ -77,5 +77,5 @@ func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.
 	if err != nil || !slices.Equal(revisions, status.Compared(st.Sync).Revisions) {
 		return 0
 	}
-	return e.pace.turn(app.Name, len(st.Resources), s.ConfirmRate, e.Now())
+	return e.pace.turn(e.key(app), len(st.Resources), s.ConfirmRate, e.Now())
 }

@@ -33,6 +33,9 @@ func (e *Engine) ReconcileProject(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	for _, f := range policy.Faults(p) {
+		slog.WarnContext(ctx, "a project says something that cannot be meant", "project", name, "problem", f.Message)
+	}
 	members := e.Projects.Members(name)
 	if policy.Stays(p, members) {
 		slog.InfoContext(ctx, "a deleted project stays while applications belong to it", "project", name, "applications", len(members))

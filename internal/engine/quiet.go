@@ -45,11 +45,11 @@ func (q *quiet) keep(app string, mark uint64, was bool) {
 // and the facts of the objects that it has or wants. ok is false where one of
 // them cannot be had without a proper look.
 func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (mark uint64, ok bool) {
-	project, err := e.Hub.Project(ctx, app.ProjectName())
+	r, err := e.ruling(ctx, app)
 	if err != nil {
 		return 0, false
 	}
-	c, _, _, err := e.Clusters.For(app.Spec.Destination)
+	c, err := e.knock(app.Spec.Destination)
 	if err != nil {
 		return 0, false
 	}
@@ -60,21 +60,28 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (ma
 	}
 	var h maphash.Hash
 	h.SetSeed(e.quiet.seed)
-	texts(&h, app.ResourceVersion, project.ResourceVersion)
+	texts(&h, app.ResourceVersion, c.place.Project)
+	texts(&h, r.versions...)
+	texts(&h, r.project.OwnRepos...)
+	for _, own := range r.project.OwnClusters {
+		texts(&h, own.Server, own.Name)
+		texts(&h, own.Namespaces...)
+	}
 	texts(&h, revisions...)
 	maphash.WriteComparable(&h, s.Ignore)
+	maphash.WriteComparable(&h, s.Tenancy)
 	texts(&h, s.Build.KustomizeOptions)
 	maphash.WriteComparable(&h, c.View().Version)
 	for _, f := range c.Managed(object.Instance(e.Namespace, app.Namespace, app.Name)) {
 		texts(&h, f.UID, f.ResourceVersion)
 	}
-	for _, k := range e.wants.of(app.Name) {
+	for _, k := range e.wants.of(e.key(app)) {
 		f, _ := c.Fact(k)
 		texts(&h, f.UID, f.ResourceVersion)
 	}
 	f, _ := c.Fact(object.Key{Kind: "Namespace", Name: app.Spec.Destination.Namespace})
 	texts(&h, f.UID)
-	e.surroundings(&h, c, app.Name)
+	e.surroundings(&h, c, e.key(app))
 	return h.Sum64(), true
 }
 

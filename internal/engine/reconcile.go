@@ -63,7 +63,7 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 	if wait := e.reconfirm(ctx, app); wait > 0 {
 		return Result{After: wait}, nil
 	}
-	start, name := e.Now(), app.Name
+	start, name := e.Now(), e.key(app)
 	asked := app.Annotations[v1alpha1.AnnotationRefresh]
 	mark, known := e.fingerprint(ctx, app)
 	if known && asked == "" && e.quiet.same(name, mark) {
@@ -133,14 +133,15 @@ func (e *Engine) autoSync(o *observation) plan.Decision {
 		Rejected: o.app.Annotations[v1alpha1.AnnotationRejected],
 		Hold:     plan.HoldOf(o.app),
 		Window:   e.window(o, policy.WindowOp{}),
-		Fights:   plan.Fights(e.drifts.of(o.app.Name), o.content.Name(), e.Now()),
+		Fights:   plan.Fights(e.drifts.of(e.key(o.app)), o.content.Name(), e.Now()),
 	})
 }
 
 // window says whether the project's windows allow an operation now.
 func (e *Engine) window(o *observation, op policy.WindowOp) policy.WindowVerdict {
+	at := o.cluster.place
 	return policy.Windows(o.windows, policy.WindowSubject{
-		App: o.app.Name, Namespace: o.app.Spec.Destination.Namespace, Server: o.server, ClusterName: o.clusterName,
+		App: o.app.Name, Namespace: o.app.Spec.Destination.Namespace, Server: at.Server, ClusterName: at.Name,
 	}, e.Now(), op)
 }
 
@@ -242,7 +243,7 @@ func (o *observation) types() []v1alpha1.SourceType {
 // Plan says what a sync of the application to the revision (empty: its target
 // revision) would do. It writes nothing.
 func (e *Engine) Plan(ctx context.Context, app *v1alpha1.Application, revision string) (plan.Plan, string, error) {
-	o := e.observe(ctx, app, look{revisions: only(revision), asked: true})
+	o := e.observe(ctx, app, look{revisions: only(revision), asked: true, only: true})
 	if o.plan == nil {
 		var messages []error
 		for _, f := range o.findings {

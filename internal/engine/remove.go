@@ -15,7 +15,6 @@ import (
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
-	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/status"
 )
 
@@ -27,10 +26,10 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 	if !cascade && !slices.ContainsFunc(app.Finalizers, hookFinalizer) {
 		return Result{}, nil
 	}
-	c, server, name, err := e.Clusters.For(app.Spec.Destination)
+	c, err := e.knock(app.Spec.Destination)
 	if fault.ReasonOf(err) == destination.Unknown {
-		slog.WarnContext(ctx, "destination is not known, letting the application go without deleting", "app", app.Name, "error", err)
-		e.forget(app.Name)
+		slog.WarnContext(ctx, "destination is not known, letting the application go without deleting", "app", e.key(app), "error", err)
+		e.forget(e.key(app))
 		return Result{}, e.release(ctx, app, func(f string) bool { _, ok := propagations[f]; return ok || hookFinalizer(f) })
 	}
 	if err != nil && fault.ClassOf(err) != fault.Waiting {
@@ -42,7 +41,7 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 			Reason: finding.Deletion, Severity: finding.Warning, Message: "the deletion waits: " + err.Error(),
 		}})
 	}
-	r := removal{engine: e, app: app, cluster: c, server: server, clusterName: name}
+	r := removal{engine: e, app: app, cluster: c}
 	for _, stage := range []struct {
 		finalizer string
 		run       func(context.Context) (bool, error)
@@ -64,7 +63,7 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 		if stage.finalizer != "" {
 			return Result{After: 1}, e.release(ctx, app, func(f string) bool { return f == stage.finalizer })
 		}
-		e.forget(app.Name)
+		e.forget(e.key(app))
 		return Result{After: 1}, e.release(ctx, app, func(f string) bool { _, ok := propagations[f]; return ok })
 	}
 	return Result{}, nil
@@ -72,30 +71,35 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 
 // removal is the deletion of one application.
 type removal struct {
-	engine              *Engine
-	app                 *v1alpha1.Application
-	cluster             Cluster
-	server, clusterName string
+	engine  *Engine
+	app     *v1alpha1.Application
+	cluster *door
 }
 
 // objects deletes the application's objects, the last wave first. It is over
 // when none is left.
 func (r removal) objects(ctx context.Context) (over bool, err error) {
 	propagation, _ := cascadeOf(r.app)
-	project, err := r.engine.Hub.Project(ctx, r.app.ProjectName())
-	if err != nil {
-		return false, r.stuck(ctx, []finding.Finding{deletion(object.Key{}, fmt.Sprintf(
-			"what may be deleted is the word of project %q, and it cannot be read: %v; "+
-				"make the project again, or take the finalizer off by hand",
-			r.app.ProjectName(), err))})
+	managed := r.cluster.Managed(object.Instance(r.engine.Namespace, r.app.Namespace, r.app.Name))
+	rules, refusal := r.admitted(ctx)
+	if refusal != "" && (rules == nil || len(managed)+len(r.app.Status.Resources) > 0) {
+		return false, r.stuck(ctx, []finding.Finding{deletion(object.Key{}, refusal)})
+	}
+	if refusal != "" {
+		// Whoever was never let in has nothing that could be left behind.
+		return true, nil
 	}
 	self := object.Key{Group: v1alpha1.Group, Kind: "Application", Namespace: r.app.Namespace, Name: r.app.Name}
 	what := plan.Remove(plan.Removing{
-		Managed: r.cluster.Managed(object.Instance(r.engine.Namespace, r.app.Namespace, r.app.Name)),
-		Self:    self, Project: policy.Of(project), Options: plan.OptionsOf(r.app),
+		Managed: managed,
+		Self:    self, Project: rules.project, Place: r.cluster.place, Options: plan.OptionsOf(r.app),
 		Approved: plan.Approved(r.app, r.app.DeletionTimestamp.Time),
 		Scopes:   r.cluster.View().Scopes,
 	})
+	for _, f := range what.Forbidden {
+		slog.WarnContext(ctx, "an object stays when its application goes, since the project does not allow to touch it",
+			"app", r.engine.key(r.app), "object", f.Key.String(), "project", r.app.ProjectName())
+	}
 	var problems []finding.Finding
 	for _, f := range slices.Concat(what.Delete, what.Going) {
 		// Nobody waits for the result of a hook any more.
@@ -131,6 +135,26 @@ func (r removal) objects(ctx context.Context) (over bool, err error) {
 	}
 	// Their last events bring us back.
 	return what.Over(), nil
+}
+
+// admitted reads the rules and opens the door by them, or says why not.
+func (r removal) admitted(ctx context.Context) (*ruling, string) {
+	const byHand = "or take the finalizer off by hand"
+	rules, err := r.engine.ruling(ctx, r.app)
+	if err != nil {
+		return nil, fmt.Sprintf("what may be deleted is the word of project %q, and it cannot be read: %v; "+
+			"make the project again, %s", r.app.ProjectName(), err, byHand)
+	}
+	if finding.Blocking(rules.findings) {
+		return rules, fmt.Sprintf("%s, %s", rules.findings[0].Message, byHand)
+	}
+	if v := r.engine.welcome(rules, r.app); !v.Allowed {
+		return rules, fmt.Sprintf("%s, %s", v.Reason, byHand)
+	}
+	if err := r.engine.admit(r.cluster, r.app, rules, acting); err != nil {
+		return rules, fmt.Sprintf("%v, %s", err, byHand)
+	}
+	return rules, ""
 }
 
 // hooks runs the hooks of one point of the deletion. It is over when all of
@@ -214,7 +238,7 @@ func (r removal) stuck(ctx context.Context, problems []finding.Finding) error {
 	if err := r.tell(ctx, problems); err != nil {
 		return err
 	}
-	return fmt.Errorf("deleting application %q: %s", r.app.Name, problems[0].Message)
+	return fmt.Errorf("deleting application %q: %s", r.engine.key(r.app), problems[0].Message)
 }
 
 // release takes finalizers off.

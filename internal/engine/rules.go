@@ -28,7 +28,7 @@ type compiledRules struct {
 func (e *Engine) rules(app *v1alpha1.Application) (diff.Rules, []finding.Finding) {
 	ignore := e.Settings().Ignore
 	e.mu.Lock()
-	c, ok := e.compiled[app.Name]
+	c, ok := e.compiled[e.key(app)]
 	e.mu.Unlock()
 	if ok && c.ignore == ignore && equality.Semantic.DeepEqual(c.spec, app.Spec.IgnoreDifferences) {
 		return c.rules, c.findings
@@ -48,7 +48,7 @@ func (e *Engine) rules(app *v1alpha1.Application) (diff.Rules, []finding.Finding
 	}
 	c.rules, c.findings = diff.NewRules(all, options)
 	e.mu.Lock()
-	e.compiled[app.Name] = c
+	e.compiled[e.key(app)] = c
 	e.mu.Unlock()
 	return c.rules, c.findings
 }

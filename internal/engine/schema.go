@@ -65,7 +65,7 @@ func (u *undeclared) of(o *observation, set object.Set) map[schema.GroupVersionK
 }
 
 func (o *observation) declared(gvk schema.GroupVersionKind) declared {
-	return declared{gvk: gvk, server: o.server, schema: o.cluster.View().Schemas[gvk.GroupKind()]}
+	return declared{gvk: gvk, server: o.cluster.place.Server, schema: o.cluster.View().Schemas[gvk.GroupKind()]}
 }
 
 // desire turns manifests into the desired set, mended where server-side apply

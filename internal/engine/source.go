@@ -17,6 +17,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/reads"
 	"github.com/towline-cd/towline/internal/core/status"
@@ -115,6 +116,9 @@ func (e *Engine) request(o *observation, i int) manifest.Request {
 			Revision: o.content.Revisions[i],
 		},
 		Build: e.Settings().Build,
+	}
+	if instance := object.Instance(e.Namespace, o.app.Namespace, o.app.Name); instance != o.app.Name {
+		req.App.Instance = instance
 	}
 	switch {
 	case o.kube != nil:

@@ -55,7 +55,7 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 		}
 		state = status.Record(state, results)
 		remember(&progress, results)
-		progress.Written = e.written.of(o.app.Name)
+		progress.Written = e.written.of(e.key(o.app))
 		after := next(o, state, progress)
 		if ends(after) || follows(step, after) && e.pause(o, step, state) == 0 && e.Now().Sub(recorded) < recordEvery {
 			continue
@@ -102,7 +102,7 @@ func (e *Engine) progress(o *observation, state *v1alpha1.OperationState) plan.P
 	p.Approved = plan.Approved(o.app, state.StartedAt.Time)
 	p.Age, p.Settle = e.Now().Sub(state.StartedAt.Time), s.Settle
 	p.Gate = s.Gate
-	p.Written = e.written.of(o.app.Name)
+	p.Written = e.written.of(e.key(o.app))
 	if state.Operation.Sync.DryRun {
 		// Nothing is deleted by it, so nothing has to be asked twice.
 		p.Approved, p.Looked, p.DryRun = true, true, true
@@ -205,7 +205,7 @@ func (e *Engine) execute(ctx context.Context, o *observation, w work) ([]status.
 				confirmed[group[i].Key] = v
 			}
 			if d.fact != nil {
-				e.written.note(o.app.Name, d.fact.Key, d.fact.ResourceVersion)
+				e.written.note(e.key(o.app), d.fact.Key, d.fact.ResourceVersion)
 			}
 			if d.outcome.Code != "" {
 				out = append(out, status.Result{Item: group[i], Outcome: d.outcome, Images: d.images})
@@ -295,14 +295,14 @@ func (e *Engine) lookAgain(ctx context.Context, o *observation, state *v1alpha1.
 	l.hard, l.asked = true, true
 	again := e.observe(ctx, o.app, l)
 	if again.plan == nil {
-		return fmt.Errorf("looking at the source of application %q once more before pruning: %w", o.app.Name,
+		return fmt.Errorf("looking at the source of application %q once more before pruning: %w", e.key(o.app),
 			errors.Join(again.err, errors.New(why(again))))
 	}
 	if !slices.Equal(again.plan.Prunes(), o.plan.Prunes()) {
 		return fault.Transientf("Disagree",
-			"the second look at the source of application %q does not agree on what to prune; nothing was", o.app.Name)
+			"the second look at the source of application %q does not agree on what to prune; nothing was", e.key(o.app))
 	}
-	slog.InfoContext(ctx, "second look agrees on what to prune", "app", o.app.Name, "objects", len(o.plan.Prunes()))
+	slog.InfoContext(ctx, "second look agrees on what to prune", "app", e.key(o.app), "objects", len(o.plan.Prunes()))
 	return nil
 }
 

@@ -77,7 +77,7 @@ func (e *Engine) pending(
 func (e *Engine) replan(ctx context.Context, o *observation, state *v1alpha1.OperationState) error {
 	again := e.observe(ctx, o.app, lookFor(&state.Operation, state, false))
 	if again.plan == nil {
-		return fmt.Errorf("planning the sync of application %q: %s", o.app.Name, why(again))
+		return fmt.Errorf("planning the sync of application %q: %s", e.key(o.app), why(again))
 	}
 	*o = *again
 	return nil

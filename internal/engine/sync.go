@@ -54,7 +54,7 @@ func (e *Engine) record(ctx context.Context, o *observation, op *v1alpha1.Operat
 		return Result{}, err
 	}
 	o.app = app
-	e.written.forget(app.Name)
+	e.written.forget(e.key(app))
 	if len(o.plan.Hooks()) > 0 {
 		// Hooks are named after the run that they are part of.
 		if err := e.replan(ctx, o, state); err != nil {
@@ -224,7 +224,7 @@ func (e *Engine) fail(ctx context.Context, o *observation, state *v1alpha1.Opera
 		return Result{}, err
 	}
 	slog.InfoContext(ctx, "sync attempt failed, trying again",
-		"app", o.app.Name, "attempt", state.RetryCount, "in", wait, "message", s.Message)
+		"app", e.key(o.app), "attempt", state.RetryCount, "in", wait, "message", s.Message)
 	return Result{After: wait}, nil
 }
 
@@ -252,11 +252,11 @@ func (e *Engine) finish(ctx context.Context, o *observation, state *v1alpha1.Ope
 	if err != nil {
 		return Result{}, err
 	}
-	e.written.forget(app.Name)
+	e.written.forget(e.key(app))
 	if state.Phase == v1alpha1.OperationSucceeded {
-		e.healed(ctx, app, e.drifts.healed(app.Name, synced(state), e.Now()))
+		e.healed(ctx, app, e.drifts.healed(e.key(app), synced(state), e.Now()))
 	}
-	slog.InfoContext(ctx, "sync ended", "app", o.app.Name, "phase", state.Phase, "revision", short(o.content.Name()),
+	slog.InfoContext(ctx, "sync ended", "app", e.key(o.app), "phase", state.Phase, "revision", short(o.content.Name()),
 		"objects", len(status.Progress(state).Done), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)
 	// The look behind this status may be older than the target revision, and a
 	// failure may want another attempt: look again.

@@ -15,7 +15,7 @@ import (
 func (e *Engine) changed(ctx context.Context, was, app *v1alpha1.Application) {
 	for _, t := range transition.Between(was, app, e.Now()) {
 		if t.Kind == transition.Started {
-			slog.InfoContext(ctx, "sync started", "app", app.Name, "revision", short(transition.Revision(t.Operation)),
+			slog.InfoContext(ctx, "sync started", "app", e.key(app), "revision", short(transition.Revision(t.Operation)),
 				"by", transition.Initiator(t.Operation), "partial", transition.Partial(t.Operation))
 		}
 		e.tell(t)
@@ -29,7 +29,7 @@ func (e *Engine) refreshed(ctx context.Context, o *observation, start time.Time,
 	if news {
 		level = slog.LevelInfo
 	}
-	slog.Log(ctx, level, "refreshed", "app", o.app.Name, "revision", short(o.content.Name()), "reason", d.Reason, "took", took)
+	slog.Log(ctx, level, "refreshed", "app", e.key(o.app), "revision", short(o.content.Name()), "reason", d.Reason, "took", took)
 	e.tell(transition.Transition{Kind: transition.Refreshed, App: o.app, At: e.Now(), Took: took, Message: d.Reason})
 }
 
@@ -38,7 +38,7 @@ func (e *Engine) healed(ctx context.Context, app *v1alpha1.Application, episodes
 	if len(episodes) == 0 {
 		return
 	}
-	slog.InfoContext(ctx, "drift healed", "app", app.Name, "fields", len(episodes),
+	slog.InfoContext(ctx, "drift healed", "app", e.key(app), "fields", len(episodes),
 		"object", episodes[0].Key.String(), "field", episodes[0].Path, "manager", episodes[0].Manager)
 	e.tell(transition.Transition{Kind: transition.Healed, App: app, At: e.Now(), Episodes: episodes})
 }
@@ -48,7 +48,7 @@ func (e *Engine) held(ctx context.Context, app *v1alpha1.Application, state *v1a
 	if !s.Held || state.Message == s.Message {
 		return
 	}
-	slog.WarnContext(ctx, "pruning is held back", "app", app.Name, "reason", s.Message)
+	slog.WarnContext(ctx, "pruning is held back", "app", e.key(app), "reason", s.Message)
 	e.tell(transition.Transition{Kind: transition.PruneHeld, App: app, At: e.Now(), Operation: state, Message: s.Message})
 }
 

@@ -38,7 +38,7 @@ func (e *Engine) knownVerdicts(app, scope string) map[object.Key]diff.Verdict {
 
 // keepVerdicts remembers the answers that a plan was made from.
 func (e *Engine) keepVerdicts(ctx context.Context, o *observation, p plan.Plan) {
-	app, scope := o.app.Name, o.scope()
+	app, scope := e.key(o.app), o.scope()
 	out := make(map[object.Key]diff.Verdict, len(p.Items))
 	for _, it := range p.Items {
 		// A verdict without an answer is not worth keeping: ask again.
@@ -54,7 +54,7 @@ func (e *Engine) keepVerdicts(ctx context.Context, o *observation, p plan.Plan) 
 
 // confirm remembers what applies have confirmed.
 func (e *Engine) confirm(ctx context.Context, o *observation, confirmed map[object.Key]diff.Verdict) {
-	app, scope := o.app.Name, o.scope()
+	app, scope := e.key(o.app), o.scope()
 	e.mu.Lock()
 	// A plan that is being made may hold the map that stands: it is replaced,
 	// not changed.
@@ -80,8 +80,8 @@ func (e *Engine) log(ctx context.Context, o *observation, verdicts map[object.Ke
 			pairs = append(pairs, p)
 		}
 	}
-	if err := e.Pairs.Keep(o.app.Name, o.scope(), pairs); err != nil {
-		slog.WarnContext(ctx, "confirmed pairs could not be written; a restart will ask again", "app", o.app.Name, "error", err)
+	if err := e.Pairs.Keep(e.key(o.app), o.scope(), pairs); err != nil {
+		slog.WarnContext(ctx, "confirmed pairs could not be written; a restart will ask again", "app", e.key(o.app), "error", err)
 	}
 }
 
@@ -102,9 +102,9 @@ func (noPairs) Drop(string) {}
 func (e *Engine) await(o *observation, waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.waiting, o.app.Name)
+	delete(e.waiting, e.key(o.app))
 	if waits {
-		e.waiting[o.app.Name] = o.server
+		e.waiting[e.key(o.app)] = o.cluster.place.Server
 	}
 }
 

@@ -68,7 +68,7 @@ func (w *witness) lastSynced(ctx context.Context) (object.Set, error) {
 	}
 	if err != nil {
 		slog.WarnContext(ctx, "what was synced last cannot be rendered any more",
-			"app", w.o.app.Name, "revision", then.content.Name(), "error", err)
+			"app", w.engine.key(w.o.app), "revision", then.content.Name(), "error", err)
 		return object.Set{}, nil
 	}
 	wish, _ := w.engine.desire(w.o, rendered.Objects)

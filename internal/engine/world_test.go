@@ -146,7 +146,7 @@ func (h *hub) Application(_ context.Context, name string) (*v1alpha1.Application
 	if err := (*world)(h).read("application"); err != nil {
 		return nil, err
 	}
-	if h.app == nil || h.app.Name != name {
+	if h.app == nil || object.AppName("argocd", h.app.Namespace, h.app.Name) != name {
 		return nil, fault.Terminalf("NotFound", "application %q does not exist", name)
 	}
 	return h.app.DeepCopy(), nil

@@ -37,15 +37,15 @@ func part(app *v1alpha1.Application) ([]byte, error) {
 func (e *Engine) write(ctx context.Context, was, next *v1alpha1.Application) (*v1alpha1.Application, error) {
 	from, err := part(was)
 	if err != nil {
-		return nil, fmt.Errorf("encoding application %q: %w", was.Name, err)
+		return nil, fmt.Errorf("encoding application %q: %w", e.key(was), err)
 	}
 	to, err := part(next)
 	if err != nil {
-		return nil, fmt.Errorf("encoding application %q: %w", was.Name, err)
+		return nil, fmt.Errorf("encoding application %q: %w", e.key(was), err)
 	}
 	patch, err := jsonpatch.CreateMergePatch(from, to)
 	if err != nil {
-		return nil, fmt.Errorf("comparing application %q: %w", was.Name, err)
+		return nil, fmt.Errorf("comparing application %q: %w", e.key(was), err)
 	}
 	if string(patch) == "{}" {
 		return was, nil
@@ -54,7 +54,7 @@ func (e *Engine) write(ctx context.Context, was, next *v1alpha1.Application) (*v
 	if err != nil {
 		return nil, err
 	}
-	app, err := e.Hub.PatchApplication(ctx, was.Name, patch)
+	app, err := e.Hub.PatchApplication(ctx, e.key(was), patch)
 	if err != nil {
 		return nil, err
 	}

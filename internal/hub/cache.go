@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -13,6 +14,8 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/policy"
 )
 
 // Events are the changes that a cache tells about. The functions must not
@@ -42,8 +45,9 @@ type Cache struct {
 
 const byProject = "project"
 
-// NewCache makes a cache. Run fills it.
-func NewCache(c *Client, events Events) (*Cache, error) {
+// NewCache makes a cache of the control namespace, and of the applications of
+// other namespaces that fit one of the patterns. Run fills it.
+func NewCache(c *Client, events Events, others ...string) (*Cache, error) {
 	indexers := cache.Indexers{byProject: func(obj any) ([]string, error) {
 		app, ok := obj.(*v1alpha1.Application)
 		if !ok {
@@ -51,9 +55,15 @@ func NewCache(c *Client, events Events) (*Cache, error) {
 		}
 		return []string{app.ProjectName()}, nil
 	}, byOwner: ownerOf}
-	appLists := listWatch(c, applications, &v1alpha1.ApplicationList{})
-	projectLists := listWatch(c, projects, &v1alpha1.AppProjectList{})
-	setLists := listWatch(c, sets, &v1alpha1.ApplicationSetList{})
+	appLists := listWatch(c, c.namespace, applications, &v1alpha1.ApplicationList{})
+	if len(others) > 0 {
+		appLists = within(listWatch(c, metav1.NamespaceAll, applications, &v1alpha1.ApplicationList{}), func(namespace string) bool {
+			matches, _ := policy.MatchesNamespace(others, namespace)
+			return matches || namespace == c.namespace
+		})
+	}
+	projectLists := listWatch(c, c.namespace, projects, &v1alpha1.AppProjectList{})
+	setLists := listWatch(c, c.namespace, sets, &v1alpha1.ApplicationSetList{})
 	k := &Cache{
 		Client:      c,
 		written:     map[string]*v1alpha1.Application{},
@@ -115,7 +125,17 @@ func (k *Cache) Application(_ context.Context, name string) (*v1alpha1.Applicati
 	if ok {
 		return app, nil
 	}
-	return get[*v1alpha1.Application](k.apps, k.namespace, name, "application")
+	return k.cached(name)
+}
+
+func (k *Cache) cached(name string) (*v1alpha1.Application, error) {
+	namespace, bare := object.SplitAppName(k.namespace, name)
+	return get[*v1alpha1.Application](k.apps, namespace, bare, "application")
+}
+
+// key is what an application is called.
+func (k *Cache) key(app *v1alpha1.Application) string {
+	return object.AppName(k.namespace, app.Namespace, app.Name)
 }
 
 // Known are all applications, from memory. They are shared: copy before a
@@ -136,6 +156,19 @@ func (k *Cache) Project(_ context.Context, name string) (*v1alpha1.AppProject, e
 	return get[*v1alpha1.AppProject](k.projects, k.namespace, name, "project")
 }
 
+// KnownProjects are all projects, from memory. They are shared: copy before a
+// change.
+func (k *Cache) KnownProjects() []*v1alpha1.AppProject {
+	list := k.projects.GetIndexer().List()
+	out := make([]*v1alpha1.AppProject, 0, len(list))
+	for _, obj := range list {
+		if p, ok := obj.(*v1alpha1.AppProject); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // PatchApplication writes, and remembers the answer until the watch shows it.
 func (k *Cache) PatchApplication(ctx context.Context, name string, patch []byte) (*v1alpha1.Application, error) {
 	app, err := k.Client.PatchApplication(ctx, name, patch)
@@ -150,12 +183,13 @@ func (k *Cache) PatchApplication(ctx context.Context, name string, patch []byte)
 func (k *Cache) keep(app *v1alpha1.Application) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	cached, err := get[*v1alpha1.Application](k.apps, k.namespace, app.Name, "application")
+	name := k.key(app)
+	cached, err := k.cached(name)
 	// An application that is not in the cache any more was deleted since, unless
 	// we made it a moment ago.
-	_, made := k.written[app.Name]
+	_, made := k.written[name]
 	if made || err == nil && newer(app.ResourceVersion, cached.ResourceVersion) {
-		k.written[app.Name] = app
+		k.written[name] = app
 	}
 }
 
@@ -165,11 +199,11 @@ func (k *Cache) seen(old, app *v1alpha1.Application) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if app == nil {
-		delete(k.written, old.Name)
+		delete(k.written, k.key(old))
 		return
 	}
-	if own, ok := k.written[app.Name]; ok && !newer(own.ResourceVersion, app.ResourceVersion) {
-		delete(k.written, app.Name)
+	if own, ok := k.written[k.key(app)]; ok && !newer(own.ResourceVersion, app.ResourceVersion) {
+		delete(k.written, k.key(app))
 	}
 }
 
@@ -182,15 +216,15 @@ func (k *Cache) Members(project string) []string {
 	names := make([]string, 0, len(objs))
 	for _, o := range objs {
 		if app, ok := o.(*v1alpha1.Application); ok {
-			names = append(names, app.Name)
+			names = append(names, k.key(app))
 		}
 	}
 	return names
 }
 
-func listWatch(c *Client, resource string, into runtime.Object) *cache.ListWatch {
+func listWatch(c *Client, namespace, resource string, into runtime.Object) *cache.ListWatch {
 	request := func(o metav1.ListOptions) *rest.Request {
-		return c.rest.Get().Namespace(c.namespace).Resource(resource).VersionedParams(&o, c.codec)
+		return c.rest.Get().Namespace(namespace).Resource(resource).VersionedParams(&o, c.codec)
 	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -201,6 +235,31 @@ func listWatch(c *Client, resource string, into runtime.Object) *cache.ListWatch
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.Watch = true
 			return request(o).Watch(ctx)
+		},
+	}
+}
+
+// within leaves out the applications of other namespaces, so that they take up
+// nothing here.
+func within(all *cache.ListWatch, takes func(namespace string) bool) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			found, err := all.ListWithContextFunc(ctx, o)
+			if list, ok := found.(*v1alpha1.ApplicationList); ok && err == nil {
+				list.Items = slices.DeleteFunc(list.Items, func(app v1alpha1.Application) bool { return !takes(app.Namespace) })
+			}
+			return found, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := all.WatchFuncWithContext(ctx, o)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(w, func(ev watch.Event) (watch.Event, bool) {
+				app, ok := ev.Object.(*v1alpha1.Application)
+				// Bookmarks and errors are about no application.
+				return ev, !ok || ev.Type == watch.Bookmark || takes(app.Namespace)
+			}), nil
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
 )
 
 const (
@@ -54,10 +55,11 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 // Namespace is the control namespace.
 func (c *Client) Namespace() string { return c.namespace }
 
-// Application reads one application from the server.
+// Application reads one application from the server, by object.AppName.
 func (c *Client) Application(ctx context.Context, name string) (*v1alpha1.Application, error) {
 	app := &v1alpha1.Application{}
-	err := c.rest.Get().Namespace(c.namespace).Resource(applications).Name(name).Do(ctx).Into(app)
+	namespace, bare := object.SplitAppName(c.namespace, name)
+	err := c.rest.Get().Namespace(namespace).Resource(applications).Name(bare).Do(ctx).Into(app)
 	if err != nil {
 		return nil, classify(err, "reading application", name)
 	}
@@ -93,7 +95,8 @@ func (c *Client) PatchApplication(ctx context.Context, name string, patch []byte
 func (c *Client) patch(ctx context.Context, name string, patch []byte, manager string) (*v1alpha1.Application, error) {
 	app := &v1alpha1.Application{}
 	o := metav1.PatchOptions{FieldManager: manager}
-	err := c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource(applications).Name(name).
+	namespace, bare := object.SplitAppName(c.namespace, name)
+	err := c.rest.Patch(types.MergePatchType).Namespace(namespace).Resource(applications).Name(bare).
 		VersionedParams(&o, c.codec).Body(patch).Do(ctx).Into(app)
 	if err != nil {
 		return nil, classify(err, "updating application", name)
@@ -104,7 +107,8 @@ func (c *Client) patch(ctx context.Context, name string, patch []byte, manager s
 // DeleteApplication asks the server to delete an application.
 func (c *Client) DeleteApplication(ctx context.Context, name string, uid types.UID) error {
 	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
-	err := c.rest.Delete().Namespace(c.namespace).Resource(applications).Name(name).Body(&o).Do(ctx).Error()
+	namespace, bare := object.SplitAppName(c.namespace, name)
+	err := c.rest.Delete().Namespace(namespace).Resource(applications).Name(bare).Body(&o).Do(ctx).Error()
 	if err != nil {
 		return classify(err, "deleting application", name)
 	}

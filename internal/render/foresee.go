@@ -29,7 +29,7 @@ func (d *desk) foresee(req manifest.Request) []foreseen {
 		return nil
 	}
 	questions := []question{{op: opStat, path: root}}
-	for _, name := range overrideFiles(req.App.Name) {
+	for _, name := range overrideFiles(req.App.Called()) {
 		questions = append(questions, question{op: opFile, path: path.Join(root, name)})
 	}
 	overrides := questions[1:]

@@ -33,7 +33,7 @@ func overrideFiles(app string) []string {
 // override merges the settings that stand in the repository into those of the source. They are those of the tools and
 // none other: where the content comes from is decided by the Application alone.
 func override(tree fs.FS, root string, req *manifest.Request) (notes []string, err error) {
-	for _, base := range overrideFiles(req.App.Name) {
+	for _, base := range overrideFiles(req.App.Called()) {
 		name := path.Join(root, base)
 		data, err := fs.ReadFile(tree, name)
 		if errors.Is(err, fs.ErrNotExist) {

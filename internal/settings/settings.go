@@ -28,6 +28,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/policy"
 )
 
 // Settings are what the config maps say, with defaults where they are silent.
@@ -62,6 +63,11 @@ type Settings struct {
 	Metrics Metrics
 	// NotInCluster says that the cluster that we run in is no destination.
 	NotInCluster bool
+	// Tenancy is what holds for all projects. AppNamespaces are the namespaces,
+	// besides the control namespace, that applications may live in: globs, or
+	// regular expressions between slashes. They are read once, at the start.
+	Tenancy       policy.Tenancy
+	AppNamespaces []string
 	// Problems are the keys that could not be read, NotHonoured those that this
 	// version knows and does nothing with.
 	Problems    []string
@@ -92,6 +98,8 @@ func parse(data, params map[string]string) Settings {
 	s.Exclusions, s.Inclusions, s.Tracker = kinds.exclusions, kinds.inclusions, kinds.tracker
 	lua := parseScripts(data)
 	s.Health, s.Actions = lua.healthScripts(), lua.allActions()
+	tenancy, more := parseTenancy(data, s.Sync.ByLetter)
+	s.Tenancy, s.AppNamespaces = tenancy, words(params[v1alpha1.KeyParamApplicationNamespaces])
 	build := parseBuild(data, params)
 	s.Build, s.Fetching = build.build, build.fetching
 	if text := data[v1alpha1.KeyInClusterEnabled]; text != "" {
@@ -100,7 +108,7 @@ func parse(data, params map[string]string) Settings {
 			problems = append(problems, fmt.Sprintf("%s: %q is neither true nor false; using true", v1alpha1.KeyInClusterEnabled, text))
 		}
 	}
-	s.Problems = slices.Concat(problems, ofSets, ignore.problems, kinds.problems, lua.problems, build.problems)
+	s.Problems = slices.Concat(problems, ofSets, more, ignore.problems, kinds.problems, lua.problems, build.problems)
 	s.NotHonoured = slices.Concat(ignore.notHonoured, build.notHonoured)
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
@@ -129,7 +137,7 @@ func parse(data, params map[string]string) Settings {
 // honoured are the keys that are read elsewhere.
 func honoured(key string) bool {
 	return ignores(key) || scripted(key) || builds(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key) ||
-		key == v1alpha1.KeyInClusterEnabled
+		key == v1alpha1.KeyInClusterEnabled || slices.Contains(tenancyKeys, key)
 }
 
 // indifferent are settings whose value is what happens anyway.
@@ -160,6 +168,9 @@ type Store struct {
 	informer cache.SharedIndexInformer
 	params   cache.SharedIndexInformer
 	changed  func(*Settings)
+	// listed is closed when both config maps were read for the first time, so
+	// that nobody acts by half of what they say.
+	listed chan struct{}
 	// repositories is what is known of repositories, which changes on its own.
 	repositories *repositories
 	// clusters are the destinations, which change on their own too.
@@ -189,7 +200,7 @@ func New(config *rest.Config, namespace string, tell Listeners) (*Store, error) 
 		return nil, fmt.Errorf("making a client for the settings: %w", err)
 	}
 	s := &Store{
-		changed: tell.Settings, data: map[string]map[string]string{},
+		changed: tell.Settings, data: map[string]map[string]string{}, listed: make(chan struct{}),
 		informer:     configMap(client, namespace, v1alpha1.ConfigMapSettings),
 		params:       configMap(client, namespace, v1alpha1.ConfigMapCmdParams),
 		repositories: newRepositories(client, namespace, tell.Repositories),
@@ -237,6 +248,7 @@ func Read(ctx context.Context, config *rest.Config, namespace string) (*Settings
 
 // Run keeps the settings current until ctx ends.
 func (s *Store) Run(ctx context.Context) error {
+	var told []cache.InformerSynced
 	for name, informer := range map[string]cache.SharedIndexInformer{
 		v1alpha1.ConfigMapSettings: s.informer, v1alpha1.ConfigMapCmdParams: s.params,
 	} {
@@ -245,7 +257,7 @@ func (s *Store) Run(ctx context.Context) error {
 				s.read(ctx, name, cm.Data)
 			}
 		}
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    set,
 			UpdateFunc: func(_, obj any) { set(obj) },
 			DeleteFunc: func(any) { s.read(ctx, name, nil) },
@@ -253,6 +265,7 @@ func (s *Store) Run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", name, err)
 		}
+		told = append(told, registration.HasSynced)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.params.RunWithContext(ctx) })
@@ -260,6 +273,11 @@ func (s *Store) Run(ctx context.Context) error {
 	if err := s.clusters.start(ctx, &wg); err != nil {
 		return err
 	}
+	wg.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), told...) {
+			close(s.listed)
+		}
+	})
 	err := s.repositories.run(ctx)
 	if err == nil {
 		wg.Wait()
@@ -277,12 +295,9 @@ func (s *Store) read(ctx context.Context, name string, data map[string]string) {
 
 // WaitReady waits for the first reading.
 func (s *Store) WaitReady(ctx context.Context) bool {
-	if !cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced, s.params.HasSynced) {
-		return false
-	}
-	for _, ready := range []<-chan struct{}{s.repositories.ready, s.clusters.ready} {
+	for _, read := range []<-chan struct{}{s.listed, s.repositories.ready, s.clusters.ready} {
 		select {
-		case <-ready:
+		case <-read:
 		case <-ctx.Done():
 			return false
 		}

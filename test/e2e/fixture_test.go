@@ -45,6 +45,8 @@ type fixture struct {
 	kubeconfig          string
 	data                string
 
+	// flags are further ones of towline.
+	flags   []string
 	process *exec.Cmd
 	log     *lockedBuffer
 }
@@ -95,10 +97,20 @@ func (f *fixture) must(err error) {
 // ready.
 func (f *fixture) start(flags ...string) {
 	f.Helper()
+	f.flags = flags
+	f.launch(binary)
+}
+
+// launch does so with another build of it, or with more in its environment.
+func (f *fixture) launch(path string, environment ...string) {
+	f.Helper()
 	ready := make(chan struct{})
 	f.log.notify("msg=ready", ready)
-	f.process = exec.CommandContext(context.Background(), binary, append([]string{"run",
-		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0"}, flags...)...)
+	f.process = exec.CommandContext(context.Background(), path, append([]string{
+		"run",
+		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0",
+	}, f.flags...)...)
+	f.process.Env = append(os.Environ(), environment...)
 	f.process.Stderr = f.log
 	f.process.SysProcAttr = dieWithParent()
 	f.must(f.process.Start())

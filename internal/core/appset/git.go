@@ -21,10 +21,7 @@ func (g *generation) git(in *v1alpha1.GitGenerator) ([]map[string]any, error) {
 		return nil, errors.New("it names directories and files; give each kind a generator of its own")
 	}
 	// The project of the template says which credentials may be used; one with parameters in it is known too late.
-	project := g.set.Spec.Template.Spec.Project
-	if templated(project) {
-		project = ""
-	}
+	project := ProjectOf(g.set)
 	answer, err := g.answer(Need{Git: &GitNeed{RepoURL: in.RepoURL, Revision: in.Revision, Project: project}})
 	if err != nil {
 		return nil, err

@@ -98,3 +98,12 @@ func sooner(a, b time.Duration) time.Duration {
 	}
 	return a
 }
+
+// ProjectOf is the project of the Applications of a set; empty where the template leaves it open.
+func ProjectOf(set *v1alpha1.ApplicationSet) string {
+	project := set.Spec.Template.Spec.Project
+	if templated(project) {
+		return ""
+	}
+	return project
+}

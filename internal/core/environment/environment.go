@@ -23,7 +23,7 @@ const (
 func Of(req manifest.Request) map[string]string {
 	commit := req.App.Revision
 	return map[string]string{
-		"ARGOCD_APP_NAME":                   req.App.Name,
+		"ARGOCD_APP_NAME":                   req.App.Called(),
 		"ARGOCD_APP_NAMESPACE":              req.App.Namespace,
 		"ARGOCD_APP_PROJECT_NAME":           req.App.Project,
 		revision:                            commit,

@@ -41,6 +41,16 @@ type App struct {
 	Namespace string
 	// Revision is the commit, version or digest that the tree is of.
 	Revision string
+	// Instance is what it is called beside applications of other namespaces, where that is not its name.
+	Instance string `json:",omitempty"`
+}
+
+// Called is the application's name in variables and in the names of files; a release of Helm has its plain name.
+func (a App) Called() string {
+	if a.Instance != "" {
+		return a.Instance
+	}
+	return a.Name
 }
 
 // Kube is what a render may know of the cluster that it is for.

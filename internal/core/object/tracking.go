@@ -31,6 +31,31 @@ func SplitInstance(controlNamespace, instance string) (namespace, name string) {
 	return ns, n
 }
 
+// AppName is what an application is called in an installation: its own name,
+// with its namespace before it when it lives outside the control namespace. It
+// is the name in queues, logs, caches and commands.
+func AppName(controlNamespace, namespace, name string) string {
+	if namespace == "" || namespace == controlNamespace {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// SplitAppName is the inverse of AppName.
+func SplitAppName(controlNamespace, app string) (namespace, name string) {
+	ns, n, ok := strings.Cut(app, "/")
+	if !ok {
+		return controlNamespace, app
+	}
+	return ns, n
+}
+
+// AppOfInstance is what the application is called that marks its objects so.
+func AppOfInstance(controlNamespace, instance string) string {
+	namespace, name := SplitInstance(controlNamespace, instance)
+	return AppName(controlNamespace, namespace, name)
+}
+
 // String is the wire form: "<app>:<group>/<kind>:<namespace>/<name>".
 func (t Tracking) String() string {
 	return t.App + ":" + t.Key.Group + "/" + t.Key.Kind + ":" + t.Key.Namespace + "/" + t.Key.Name

@@ -206,23 +206,24 @@ func (d *draft) namespace() {
 	body := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}
-	d.items = append(d.items, Item{
+	it := Item{
 		Key: k, Version: "v1", Action: Create, Phase: InSync,
 		Desired: object.NewObject(body), Aside: true, Served: true,
-	})
+	}
+	if v := d.permitted(k); !v.Allowed {
+		it.Action, it.Reason = Deny, v.Reason
+		d.note(finding.Sync, finding.Error, k, fmt.Sprintf(
+			"%s=true asks for a namespace that may not be made: %s", v1alpha1.SyncOptionCreateNamespace, v.Reason))
+	}
+	d.items = append(d.items, it)
 }
 
-func (d *draft) permitted(k object.Key) policy.Verdict {
-	namespaced := d.in.Cluster.Scopes[k.GroupKind()] != ScopeCluster && k.Namespace != ""
-	v := policy.Object(d.in.Project, k.Group, k.Kind, k.Name, namespaced)
-	if !v.Allowed || !namespaced || k.Namespace == d.in.Mark.Destination {
-		return v
-	}
-	// A manifest may name another namespace than the application's destination.
-	if place := policy.DestinationOf(d.in.Project, d.in.Server, d.in.ClusterName, k.Namespace); !place.Allowed {
-		return place
-	}
-	return v
+func (d *draft) permitted(k object.Key) policy.Verdict { return d.in.permits(k) }
+
+// permits says whether the project allows to touch an object.
+func (in Input) permits(k object.Key) policy.Verdict {
+	at := policy.Place{Server: in.Server, Name: in.ClusterName, Project: in.ClusterProject}
+	return policy.Write(in.Project, at, k, in.Cluster.Scopes[k.GroupKind()] != ScopeCluster && k.Namespace != "")
 }
 
 func (d *draft) note(r finding.Reason, s finding.Severity, k object.Key, msg string) {

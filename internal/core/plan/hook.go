@@ -107,11 +107,22 @@ func (d *draft) hooks() {
 					"PreDelete, PostDelete and Skip", object.KeyOf(u), word))
 		}
 		for _, p := range types {
-			if p == skipped || d.in.Removing != (p == PreDelete || p == PostDelete) {
+			if p == skipped {
+				continue
+			}
+			if d.in.Removing != (p == PreDelete || p == PostDelete) {
+				d.foresee(u, p)
 				continue
 			}
 			d.items = append(d.items, d.hook(u, p))
 		}
+	}
+}
+
+// foresee tells of a hook that the project will not let run when its time comes.
+func (d *draft) foresee(u *unstructured.Unstructured, p Phase) {
+	if v := d.permitted(object.KeyOf(u)); !v.Allowed && !d.in.Removing {
+		d.note(finding.Sync, finding.Warning, object.KeyOf(u), fmt.Sprintf("the %s hook will not run: %s", p, v.Reason))
 	}
 }
 
@@ -137,6 +148,7 @@ func (d *draft) hook(u *unstructured.Unstructured, p Phase) Item {
 	}
 	if v := d.permitted(o.Key); !v.Allowed {
 		it.Action, it.Reason = Deny, v.Reason
+		d.note(finding.Sync, finding.Warning, o.Key, fmt.Sprintf("the %s hook may not run: %s", p, v.Reason))
 	}
 	if why := d.in.Cluster.outside(o.Key); why != "" {
 		// Nobody would see how it ends.

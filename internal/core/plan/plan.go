@@ -119,9 +119,11 @@ type Input struct {
 	// Verdicts are earlier answers. Only one that fits the pair at hand is used.
 	Verdicts map[object.Key]diff.Verdict
 	// Cluster is what the destination serves, Server and ClusterName are what
-	// the destination is called.
+	// the destination is called. ClusterProject is the only project that it is
+	// for; "" is for all.
 	Cluster             View
 	Server, ClusterName string
+	ClusterProject      string
 }
 
 // View is what a cluster serves, as far as it told.
@@ -279,6 +281,10 @@ func Ask(in Input) []Question {
 			continue
 		}
 		if v, ok := in.Verdicts[o.Key]; ok && stands(in, v, o, f) {
+			continue
+		}
+		// What the project forbids is not asked about either.
+		if !in.permits(o.Key).Allowed {
 			continue
 		}
 		out = append(out, Question{

@@ -227,7 +227,7 @@ func (st *stage) objects() bool {
 	for range 10 {
 		r := plan.Remove(plan.Removing{
 			Managed: st.world.input(nil).Live, Project: st.in.Project, Options: st.in.App.Options, Scopes: st.in.Cluster.Scopes,
-			Approved: st.progress.Approved,
+			Approved: st.progress.Approved, Place: policy.Place{Server: st.in.Server, Name: st.in.ClusterName},
 		})
 		for _, f := range r.Delete {
 			fmt.Fprintf(&st.out, "delete %s\n", f.Key)

@@ -19,6 +19,8 @@ type Removing struct {
 	Managed []object.Fact
 	Self    object.Key
 	Project policy.Project
+	// Place is the destination.
+	Place   policy.Place
 	Options Options
 	// Approved says that a person approved the deletion after it was asked for.
 	Approved bool
@@ -32,8 +34,9 @@ type Removal struct {
 	Delete []object.Fact
 	// Going are on their way out already.
 	Going []object.Fact
-	// Kept stay, because they ask for it or because they must.
-	Kept []object.Fact
+	// Kept stay, because they ask for it or because they must. Forbidden are
+	// those of them that the project does not let anybody touch.
+	Kept, Forbidden []object.Fact
 	// Later are to be deleted when what goes now is gone.
 	Later []object.Fact
 	// Unconfirmed wait for a person.
@@ -55,9 +58,10 @@ func Remove(in Removing) Removal {
 		keep := in.Options.deleting(f.Options)
 		ask := keep == v1alpha1.SyncOptionValueConfirm || in.Options.pruning(f.Options) == v1alpha1.SyncOptionValueConfirm
 		switch {
-		case f.Owned, f.Key == in.Self, f.Key.GroupKind() == crdKind, f.Keep, keep == v1alpha1.SyncOptionValueFalse,
-			!in.permitted(f.Key):
+		case f.Owned, f.Key == in.Self, f.Key.GroupKind() == crdKind, f.Keep, keep == v1alpha1.SyncOptionValueFalse:
 			out.Kept = append(out.Kept, f)
+		case !in.permitted(f.Key):
+			out.Kept, out.Forbidden = append(out.Kept, f), append(out.Forbidden, f)
 		case f.Deleting:
 			out.Going = append(out.Going, f)
 		case ask && !in.Approved:
@@ -72,7 +76,7 @@ func Remove(in Removing) Removal {
 
 func (in Removing) permitted(k object.Key) bool {
 	namespaced := in.Scopes[k.GroupKind()] != ScopeCluster && k.Namespace != ""
-	return policy.Object(in.Project, k.Group, k.Kind, k.Name, namespaced).Allowed
+	return policy.Write(in.Project, in.Place, k, namespaced).Allowed
 }
 
 // order leaves only the last wave to be deleted now.

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -37,12 +38,12 @@ func (d Destination) String() string {
 // cluster: a rule that denies by one of them refuses a cluster of which that one is not known. Each deny pattern counts
 // by itself, whatever the other fields of its rule say, as in Argo CD.
 func DestinationOf(p Project, server, name, namespace string) Verdict {
-	to := target{server: strings.TrimRight(server, "/"), name: name, namespace: namespace}
+	to := target{server: trimServer(server), name: name, namespace: namespace}
 	var said tally
 	for _, rule := range p.Destinations {
 		if why := rule.denies(to); why != "" {
-			return refused("%s is denied by destinations %s of project %q: %s; choose another destination or change that rule",
-				to, rule, p.Name, why)
+			return refused("%s is denied by destinations %s of %s: %s; choose another destination or change that rule",
+				to, rule, p.called(), why)
 		}
 		if !rule.hasDeny() {
 			said.asked(rule.String(), rule.allows(to))
@@ -52,8 +53,17 @@ func DestinationOf(p Project, server, name, namespace string) Verdict {
 			said.passed(rule.String())
 		}
 	}
+	if p.OnlyOwnClusters && !slices.ContainsFunc(p.OwnClusters, func(c OwnCluster) bool { return c.is(to) }) {
+		return refused("%s is not one of the clusters of %s, and permitOnlyProjectScopedClusters allows no others; choose one of "+
+			"its own, or name the project in the secret of the cluster", to, p.called())
+	}
+	if said.allow == "" && slices.ContainsFunc(p.OwnClusters, func(c OwnCluster) bool { return c.is(to) && c.has(namespace) }) {
+		return allowed("%s is allowed: the cluster is for project %q", to, p.Name)
+	}
 	return said.verdict(p, to.String(), "destinations", `{server: "*", namespace: "*"}`)
 }
+
+func trimServer(server string) string { return strings.TrimRight(server, "/") }
 
 func (d Destination) hasDeny() bool {
 	return parsePattern(d.Server).deny || parsePattern(d.Name).deny || parsePattern(d.Namespace).deny
@@ -118,6 +128,6 @@ func (p pattern) takes(value string) outcome {
 
 func serverPattern(written string) pattern {
 	p := parsePattern(written)
-	p.glob = strings.TrimRight(p.glob, "/")
+	p.glob = trimServer(p.glob)
 	return p
 }

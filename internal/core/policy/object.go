@@ -29,16 +29,16 @@ func Object(p Project, group, kind, name string, namespaced bool) Verdict {
 	for _, rule := range black {
 		switch rule.match(object) {
 		case invalid:
-			return refused("%s is denied by %sResourceBlacklist %q of project %q, which is not a valid pattern and so denies "+
-				"all; correct that rule", object, scope, rule, p.Name)
+			return refused("%s is denied by %sResourceBlacklist %q of %s, which is not a valid pattern and so denies "+
+				"all; correct that rule", object, scope, rule, p.called())
 		case hits:
-			return refused("%s is denied by %sResourceBlacklist %q of project %q; "+
-				"remove the object from the source or the rule from the project", object, scope, rule, p.Name)
+			return refused("%s is denied by %sResourceBlacklist %q of %s; "+
+				"remove the object from the source or the rule from the project", object, scope, rule, p.called())
 		case misses:
 		}
 	}
 	if namespaced && p.NamespaceWhitelistNil && len(white) == 0 {
-		return allowed("%s is allowed: project %q has no namespaceResourceWhitelist", object, p.Name)
+		return allowed("%s is allowed: %s has no namespaceResourceWhitelist", object, p.called())
 	}
 	var broken []string
 	for _, rule := range white {
@@ -46,13 +46,13 @@ func Object(p Project, group, kind, name string, namespaced bool) Verdict {
 		case invalid:
 			broken = append(broken, fmt.Sprintf("%q", rule))
 		case hits:
-			return allowed("%s is allowed by %sResourceWhitelist %q of project %q", object, scope, rule, p.Name)
+			return allowed("%s is allowed by %sResourceWhitelist %q of %s", object, scope, rule, p.called())
 		case misses:
 		}
 	}
 	hints := emptyHint(white) + caseHint(white, object) + brokenHint(broken)
-	return refused("%s is not in %sResourceWhitelist of project %q%s; add {group: %q, kind: %q} there",
-		object, scope, p.Name, hints, group, kind)
+	return refused("%s is not in %sResourceWhitelist of %s%s; add {group: %q, kind: %q} there",
+		object, scope, p.called(), hints, group, kind)
 }
 
 // match compares with the patterns of path.Match, whose classes are spelled otherwise than those of the other globs:

@@ -77,18 +77,18 @@ func (t *tally) asked(rule string, result outcome) {
 // everything in.
 func (t *tally) verdict(p Project, subject, list, all string) Verdict {
 	if t.allow != "" {
-		return allowed("%s is allowed by %s %s of project %q", subject, list, t.allow, p.Name)
+		return allowed("%s is allowed by %s %s of %s", subject, list, t.allow, p.called())
 	}
 	if t.pass != "" && p.DenyAllowsRest {
-		return allowed("%s is allowed by %s %s of project %q, which does not deny it", subject, list, t.pass, p.Name)
+		return allowed("%s is allowed by %s %s of %s, which does not deny it", subject, list, t.pass, p.called())
 	}
 	wayOut := "add it there"
 	if t.pass != "" {
 		// A list that only denies surprises: it allows nothing.
 		wayOut += fmt.Sprintf(", or add %s to allow whatever is not denied", all)
 	}
-	return refused("%s matches no allow rule in %s of project %q%s; %s",
-		subject, list, p.Name, brokenHint(t.broken), wayOut)
+	return refused("%s matches no allow rule in %s of %s%s; %s",
+		subject, list, p.called(), brokenHint(t.broken), wayOut)
 }
 
 // brokenHint tells of allow rules that were skipped; without it a typing error looks like a rule that is not there.

@@ -25,6 +25,18 @@ type Project struct {
 	Orphans *Orphans
 	// Integrity says which commits must be signed; the first rule that matches decides.
 	Integrity []IntegrityRule
+	// Globals are the projects whose rules are among these.
+	Globals []string
+	// OwnRepos and OwnClusters are for the project alone, and allowed without a rule. OnlyOwnClusters allows no others.
+	OwnRepos        []string
+	OwnClusters     []OwnCluster
+	OnlyOwnClusters bool
+	// SourceNamespaces are those, besides the control namespace, that its applications may live in.
+	SourceNamespaces []string
+	// ServiceAccounts say as whom to write; the first that fits the destination counts.
+	ServiceAccounts []ServiceAccount
+	// SharesClusters lets the project use clusters that are another project's own. It is for adopted installations.
+	SharesClusters bool
 	// DenyAllowsRest makes a repository or destination that no deny rule hits allowed by that very rule, as Argo CD's
 	// code does (its documentation asks for an allow rule too). It is for adopted installations.
 	DenyAllowsRest bool

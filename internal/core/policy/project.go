@@ -17,6 +17,8 @@ func Of(p *v1alpha1.AppProject) Project {
 		NamespaceWhitelistNil: p.Spec.NamespaceResourceWhitelist == nil,
 		NamespaceBlacklist:    groupKinds(p.Spec.NamespaceResourceBlacklist),
 		Integrity:             integrityOf(p.Spec),
+		OnlyOwnClusters:       p.Spec.PermitOnlyProjectScopedClusters,
+		SourceNamespaces:      p.Spec.SourceNamespaces,
 	}
 	if o := p.Spec.OrphanedResources; o != nil {
 		// Asking is asking to be warned, unless it says otherwise.
@@ -27,6 +29,11 @@ func Of(p *v1alpha1.AppProject) Project {
 	}
 	for _, d := range p.Spec.Destinations {
 		out.Destinations = append(out.Destinations, Destination{Server: d.Server, Name: d.Name, Namespace: d.Namespace})
+	}
+	for _, a := range p.Spec.DestinationServiceAccounts {
+		out.ServiceAccounts = append(out.ServiceAccounts, ServiceAccount{
+			Server: a.Server, Namespace: a.Namespace, Account: a.DefaultServiceAccount,
+		})
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,14 +25,17 @@ func Source(p Project, repoURL string) Verdict {
 		}
 		switch result {
 		case invalid:
-			return refused("%s is denied by sourceRepos %q of project %q, which is not a valid pattern and so denies all; "+
-				"correct that rule", subject, written, p.Name)
+			return refused("%s is denied by sourceRepos %q of %s, which is not a valid pattern and so denies all; "+
+				"correct that rule", subject, written, p.called())
 		case hits:
-			return refused("%s is denied by sourceRepos %q of project %q; use another repository or narrow that rule",
-				subject, written, p.Name)
+			return refused("%s is denied by sourceRepos %q of %s; use another repository or narrow that rule",
+				subject, written, p.called())
 		case misses:
 			said.passed(fmt.Sprintf("%q", written))
 		}
+	}
+	if said.allow == "" && slices.ContainsFunc(p.OwnRepos, func(own string) bool { return normalizeRepo(own) == address }) {
+		return allowed("%s is allowed: it is for project %q", subject, p.Name)
 	}
 	return said.verdict(p, subject, "sourceRepos", `"*"`)
 }

@@ -13,13 +13,24 @@ type Set struct {
 	one   map[string][]Repository // entries for one repository, by their normalised URL
 	many  map[string][]Repository // entries for many, by how their URLs begin, normalised
 	trust Trust
+	// owned are the URLs of the entries for one repository that are for one project, by its name.
+	owned map[string][]string
 }
 
 // NewSet puts entries for one repository, entries for many, and whom to trust together. Of two entries for the same
 // URL and project the first counts.
 func NewSet(one, many []Repository, trust Trust) *Set {
-	return &Set{one: index(one), many: index(many), trust: trust}
+	owned := map[string][]string{}
+	for _, entry := range one {
+		if entry.Project != "" {
+			owned[entry.Project] = append(owned[entry.Project], entry.URL)
+		}
+	}
+	return &Set{one: index(one), many: index(many), trust: trust, owned: owned}
 }
+
+// Owned are the URLs of the repositories that are for one project alone.
+func (s *Set) Owned(project string) []string { return s.owned[project] }
 
 func index(entries []Repository) map[string][]Repository {
 	out := map[string][]Repository{}

@@ -161,3 +161,16 @@ func TestChanged(t *testing.T) {
 		}
 	}
 }
+
+func TestOwned(t *testing.T) {
+	s := repository.NewSet(
+		[]repository.Repository{{URL: "https://a"}, {URL: "https://b", Project: "shop"}, {URL: "https://c", Project: "crew"}},
+		// An entry for many repositories says how to sign in there, not whose they are.
+		[]repository.Repository{{URL: "https://d", Project: "shop"}}, repository.Trust{})
+	if d := cmp.Diff([]string{"https://b"}, s.Owned("shop")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if got := s.Owned(""); len(got) > 0 {
+		t.Errorf("those of no project are %q", got)
+	}
+}

@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
+)
+
+// door is the one way from here to a cluster. What is known of the cluster may
+// be read by everybody who knocks; every request to its server is held against
+// the rules of the project at this last step before the wire, whatever it is
+// for: a sync, a hook of any phase, a namespace to be made, a prune, a
+// deletion, an action, a comparison. Until somebody is let in all of them are
+// refused.
+//
+// Nobody outside of this file touches what is behind it; a test sees to that.
+type door struct {
+	Live
+	// raw is the cluster, and hands what requests are made with.
+	raw   Cluster
+	hands Hands
+	place policy.Place
+	// project is nil while nobody was let in.
+	project *policy.Project
+	purpose purpose
+}
+
+// purpose is what somebody is let in for.
+type purpose int
+
+const (
+	// looking is for questions, dry-runs among them.
+	looking purpose = iota
+	// acting is for writes too.
+	acting
+)
+
+// knock goes to the door of a destination. A destination that is not known is a
+// Terminal fault.
+func (e *Engine) knock(destination v1alpha1.ApplicationDestination) (*door, error) {
+	c, server, name, err := e.Clusters.For(destination)
+	if err != nil {
+		return nil, err
+	}
+	return &door{Live: c, raw: c, place: policy.Place{Server: server, Name: name, Project: e.Scoped.ClusterOwner(server)}}, nil
+}
+
+// admit opens a door to an application, by the rules of its project and as the
+// user whom they name. That there is none is a Terminal fault.
+func (e *Engine) admit(d *door, app *v1alpha1.Application, r *ruling, to purpose) error {
+	user, v := policy.Identity(r.project, r.tenancy, policy.Seat{
+		Namespace: app.Namespace, Destination: app.Spec.Destination.Namespace, Server: d.place.Server,
+	})
+	if !v.Allowed {
+		return fault.Terminalf(denied, "%s", v.Reason)
+	}
+	d.hands = d.raw
+	if user != "" {
+		hands, err := e.As(d.raw, user)
+		if err != nil {
+			return err
+		}
+		d.hands = hands
+	}
+	d.project, d.purpose = &r.project, to
+	return nil
+}
+
+// denied is the reason of what the project does not allow.
+const denied = "Denied"
+
+// ask is passed by every request that changes nothing.
+func (d *door) ask(k object.Key) error {
+	if d.project == nil {
+		return fault.Terminalf(denied, "%s may not be touched: the rules of the project are not known", k)
+	}
+	scope, ok := d.View().Scopes[k.GroupKind()]
+	if !ok || scope == plan.ScopeUnknown {
+		return fault.Waitingf("UnknownKind", "the cluster does not serve %s; install its CRD or API server first", k.GroupKind())
+	}
+	if v := policy.Write(*d.project, d.place, k, scope == plan.ScopeNamespaced); !v.Allowed {
+		return fault.Terminalf(denied, "%s", v.Reason)
+	}
+	return nil
+}
+
+// write is passed by every request that changes something.
+func (d *door) write(k object.Key) error {
+	if d.purpose != acting {
+		return fault.Terminalf("ReadOnly", "%s may not be changed: this was only to be a look", k)
+	}
+	return d.ask(k)
+}
+
+// Get reads an object.
+func (d *door) Get(ctx context.Context, k object.Key, version string) (*unstructured.Unstructured, error) {
+	if err := d.ask(k); err != nil {
+		return nil, err
+	}
+	return d.hands.Get(ctx, k, version)
+}
+
+// DryRun asks what an apply would make of an object.
+func (d *door) DryRun(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := d.ask(object.KeyOf(body)); err != nil {
+		return nil, err
+	}
+	return d.hands.DryRun(ctx, body)
+}
+
+// DryRunMerge asks what a merge would make of an object.
+func (d *door) DryRunMerge(ctx context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := d.ask(object.KeyOf(patch)); err != nil {
+		return nil, err
+	}
+	return d.hands.DryRunMerge(ctx, patch)
+}
+
+// Creatable asks whether the server would take a manifest for a new object.
+func (d *door) Creatable(ctx context.Context, body *unstructured.Unstructured) error {
+	if err := d.ask(object.KeyOf(body)); err != nil {
+		return err
+	}
+	return d.hands.Creatable(ctx, body)
+}
+
+// Fits asks whether a manifest has the shape of its kind. It is about the kind
+// alone, and no object is asked for.
+func (d *door) Fits(ctx context.Context, body *unstructured.Unstructured) error {
+	return d.raw.Fits(ctx, body)
+}
+
+// Tail is the end of what the pods of an object wrote.
+func (d *door) Tail(ctx context.Context, f object.Fact) string {
+	if d.ask(f.Key) != nil {
+		return ""
+	}
+	return d.hands.Tail(ctx, f)
+}
+
+// Apply makes a manifest true.
+func (d *door) Apply(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := d.write(object.KeyOf(body)); err != nil {
+		return nil, err
+	}
+	return d.hands.Apply(ctx, body)
+}
+
+// Replace puts a body in the place of an object, or asks what would come of it.
+func (d *door) Replace(ctx context.Context, body *unstructured.Unstructured, lenient, dryRun bool) (*unstructured.Unstructured, error) {
+	check := d.write
+	if dryRun {
+		check = d.ask
+	}
+	if err := check(object.KeyOf(body)); err != nil {
+		return nil, err
+	}
+	return d.hands.Replace(ctx, body, lenient, dryRun)
+}
+
+// Delete removes an object.
+func (d *door) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error {
+	if err := d.write(f.Key); err != nil {
+		return err
+	}
+	return d.hands.Delete(ctx, f, propagation)
+}
+
+// TakeOver makes fields of an object ours alone.
+func (d *door) TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error {
+	if err := d.write(object.KeyOf(body)); err != nil {
+		return err
+	}
+	return d.hands.TakeOver(ctx, body, ways)
+}
+
+// Release takes the hook finalizer off an object.
+func (d *door) Release(ctx context.Context, f object.Fact) error {
+	if err := d.write(f.Key); err != nil {
+		return err
+	}
+	return d.hands.Release(ctx, f)
+}
+
+// Patch changes an object for an action.
+func (d *door) Patch(ctx context.Context, read *unstructured.Unstructured, patch map[string]any) error {
+	if err := d.write(object.KeyOf(read)); err != nil {
+		return err
+	}
+	return d.hands.Patch(ctx, read, patch)
+}
+
+// Create makes an object for an action.
+func (d *door) Create(ctx context.Context, body *unstructured.Unstructured) error {
+	if err := d.write(object.KeyOf(body)); err != nil {
+		return err
+	}
+	return d.hands.Create(ctx, body)
+}
