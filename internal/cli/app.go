@@ -38,6 +38,8 @@ func NewApp(env *Env) *cobra.Command {
 		return usagef("%w; %q shows the flags", err, cmd.CommandPath()+" --help")
 	})
 	g.register(cmd, env)
+	cmd.PersistentFlags().StringVarP(&g.AppNamespace, "app-namespace", "N", "",
+		"namespace of the applications, if it is another; NAMESPACE/NAME says it too")
 	for _, sub := range []*cobra.Command{
 		newList(env, g), newGet(env, g), newDiff(env, g), newManifests(env, g), newExplain(env, g), newDrift(env, g), newWindows(env, g),
 		newSync(env, g), newWait(env, g), newTerminate(env, g), newHistory(env, g), newRollback(env, g),

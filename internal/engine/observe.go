@@ -369,7 +369,7 @@ func (e *Engine) ask(ctx context.Context, o *observation, questions []plan.Quest
 	}
 	if len(questions) > 0 {
 		// A cluster that stopped answering meanwhile is one problem, not many.
-		if _, _, _, err := e.Clusters.For(o.app.Spec.Destination); destination.Lost(err) {
+		if _, err := e.knock(o.app.Spec.Destination); destination.Lost(err) {
 			return nil, err
 		}
 	}

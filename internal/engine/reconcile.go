@@ -52,7 +52,7 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 // be said of it: its cluster is being read for the first time, or its operator
 // asks to leave it alone. What the status says stands.
 func (e *Engine) rests(app *v1alpha1.Application) bool {
-	_, _, _, err := e.Clusters.For(app.Spec.Destination)
+	_, err := e.knock(app.Spec.Destination)
 	reason := fault.ReasonOf(err)
 	return reason == destination.Starting || reason == destination.Skipped
 }
