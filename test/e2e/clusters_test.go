@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -124,9 +125,7 @@ func (g *goal) config(token string) string {
 func (f *fleet) register(name, server, config string, more map[string]string) {
 	f.Helper()
 	data := map[string]string{"name": name, "server": server, "config": config}
-	for k, v := range more {
-		data[k] = v
-	}
+	maps.Copy(data, more)
 	raw, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "stringData": data,
 		"metadata": map[string]any{
@@ -178,12 +177,12 @@ func isSynced(app *v1alpha1.Application) bool {
 func (g *goal) heal(namespace, name string) time.Duration {
 	f := g.fixture
 	f.Helper()
-	maps := g.CoreV1().ConfigMaps(namespace)
-	w, err := maps.Watch(f.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	objects := g.CoreV1().ConfigMaps(namespace)
+	w, err := objects.Watch(f.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	g.must(err)
 	defer w.Stop()
 	start := time.Now()
-	_, err = maps.Patch(f.Context(), name, "application/merge-patch+json", []byte(`{"data":{"colour":"red"}}`), metav1.PatchOptions{})
+	_, err = objects.Patch(f.Context(), name, "application/merge-patch+json", []byte(`{"data":{"colour":"red"}}`), metav1.PatchOptions{})
 	g.must(err)
 	edited := false
 	late := time.After(patience)
