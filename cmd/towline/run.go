@@ -66,7 +66,8 @@ func runCommand() *cobra.Command {
 	f.StringVar(&o.data, "data", "", "folder for fetched repositories; it may be lost at any time (default: the user's cache folder)")
 	f.StringVar(&o.plugins, "plugins", "",
 		"folder of the sockets of config management plugins, such as /home/argocd/cmp-server/plugins; empty is no plugins")
-	f.IntVar(&o.workers, "workers", 10, "how many applications are worked on at once")
+	f.IntVar(&o.workers, "workers", 10,
+		"how many applications are worked on at once; where there are several clusters, half as many of one, and half as many more in all")
 	f.DurationVar(&o.audit, "audit", 30*time.Second,
 		"how often an object that is thought to be in sync is checked against the server; 0 is never")
 	f.StringVar(&o.metrics, "metrics-address", ":8082", "where /metrics and /healthz are served; empty is nowhere")

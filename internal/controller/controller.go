@@ -48,9 +48,10 @@ type Options struct {
 	Projects ProjectReconciler
 	// Sets generates ApplicationSets; nil means that nobody does.
 	Sets SetReconciler
-	// Place names the cluster of a destination; nil means that all are one. The
-	// applications of one place have a part of the workers at most, if there are
-	// others.
+	// Place names the cluster of a destination; nil means that all are one. If
+	// there are several, the applications of one have half of the workers at most,
+	// and there are half as many more: one that is held up takes nothing away from
+	// the others.
 	Place func(v1alpha1.ApplicationDestination) string
 	// Metrics counts what happens in the queues; nil means that nobody does.
 	Metrics workqueue.MetricsProvider
@@ -169,7 +170,7 @@ func terminating(app *v1alpha1.Application) bool {
 func (c *Controller) Run(ctx context.Context) {
 	c.running.Store(true)
 	var wg sync.WaitGroup
-	for range c.Workers {
+	for range c.Workers + c.spare() {
 		wg.Go(func() {
 			for c.next(ctx) {
 			}

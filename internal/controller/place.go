@@ -50,6 +50,17 @@ func (c *Controller) remember(old, app *v1alpha1.Application) {
 	c.lanes.move(name, c.placeOf(app.Spec.Destination), true)
 }
 
+// spare is how many workers there are besides, where there may be several places.
+func (c *Controller) spare() int {
+	if c.Place == nil {
+		return 0
+	}
+	return half(c.Workers)
+}
+
+// half is the share of one place, if there are others.
+func half(workers int) int { return max(1, workers/2) }
+
 func (c *Controller) placeOf(d v1alpha1.ApplicationDestination) string {
 	if c.Place == nil {
 		return ""
@@ -142,12 +153,12 @@ func (p *places) end(item string) {
 }
 
 // free says that a place has not its share of the workers yet: all of them if it
-// is the only one, else half of them, so that one that answers slowly leaves the
-// others enough.
+// is the only one, else half of them. One that is held up has no more than the
+// spare ones.
 func (p *places) free(place string) bool {
 	share := p.workers
 	if len(p.crowd) > 1 {
-		share = max(1, p.workers/2)
+		share = half(p.workers)
 	}
 	return p.workers == 0 || p.busy[place] < share
 }

@@ -65,7 +65,8 @@ func TestParseClusterProblems(t *testing.T) {
 		"no server": {map[string]string{"name": "a"}, []string{"server is missing, so that the secret counts for nothing"}, ""},
 		"not JSON": {
 			map[string]string{"server": "https://a", "config": `{"password": "hunter2" "`},
-			[]string{"config cannot be read, so that the cluster cannot be used: it is not JSON from byte 24 on"}, "it is not JSON",
+			[]string{"config cannot be read, so that the cluster cannot be used: it is not JSON from byte 24 on"},
+			"it is not JSON",
 		},
 		"a wrong type": {
 			map[string]string{"server": "https://a", "config": `{"tlsClientConfig": {"insecure": "hunter2"}}`},
@@ -77,15 +78,18 @@ func TestParseClusterProblems(t *testing.T) {
 			[]string{
 				`config has the key "execproviderconfig.config", which is not honoured`, `config has the key "token", which is not honoured`,
 				"colour is not a key of a cluster secret; it counts for nothing",
-			}, "",
+			},
+			"",
 		},
 		"insecure and an authority": {
 			map[string]string{"server": "https://a", "config": `{"tlsClientConfig": {"insecure": true, "caData": "Q0E="}}`},
-			[]string{"config has tlsClientConfig.insecure and caData; caData counts for nothing"}, "",
+			[]string{"config has tlsClientConfig.insecure and caData; caData counts for nothing"},
+			"",
 		},
 		"numbers and flags": {
 			map[string]string{"server": "https://a", "shard": "x", "clusterResources": "maybe"},
-			[]string{"clusterResources is neither true nor false; it counts as false", "shard is not a number; it counts as absent"}, "",
+			[]string{"clusterResources is neither true nor false; it counts as false", "shard is not a number; it counts as absent"},
+			"",
 		},
 	}
 	for name, c := range cases {

@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -124,9 +124,7 @@ func (g *goal) config(token string) string {
 func (f *fleet) register(name, server, config string, more map[string]string) {
 	f.Helper()
 	data := map[string]string{"name": name, "server": server, "config": config}
-	for k, v := range more {
-		data[k] = v
-	}
+	maps.Copy(data, more)
 	raw, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "stringData": data,
 		"metadata": map[string]any{
@@ -178,12 +176,12 @@ func isSynced(app *v1alpha1.Application) bool {
 func (g *goal) heal(namespace, name string) time.Duration {
 	f := g.fixture
 	f.Helper()
-	maps := g.CoreV1().ConfigMaps(namespace)
-	w, err := maps.Watch(f.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	objects := g.CoreV1().ConfigMaps(namespace)
+	w, err := objects.Watch(f.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	g.must(err)
 	defer w.Stop()
 	start := time.Now()
-	_, err = maps.Patch(f.Context(), name, "application/merge-patch+json", []byte(`{"data":{"colour":"red"}}`), metav1.PatchOptions{})
+	_, err = objects.Patch(f.Context(), name, "application/merge-patch+json", []byte(`{"data":{"colour":"red"}}`), metav1.PatchOptions{})
 	g.must(err)
 	edited := false
 	late := time.After(patience)
@@ -388,7 +386,7 @@ func (f *fleet) deleted(t *testing.T, g *goal) {
 // of an application waits for nothing.
 const (
 	crowd = 15
-	pool  = 5
+	pool  = 4
 )
 
 // manifests are files of one object each, in folders 0 to n.
@@ -411,20 +409,37 @@ func (f *fleet) settle(g *goal, repo string, n int) {
 	}
 }
 
-// pace is how long heals and syncs take.
+// pace is how long heals take, all of them one after the other, and syncs, all at
+// once. One heal that is held up shows in the first. The second is the better of
+// two, for machines are noisy.
 type pace struct{ heal, sync time.Duration }
 
-// measure heals each object of a pool, and then has all of them synced to a new
-// commit.
-func (f *fleet) measure(repo string, on []*goal) pace {
+// rounds is how often each is measured.
+const rounds = 2
+
+func (f *fleet) measure(when string, on []*goal) pace {
 	f.Helper()
-	var heals []time.Duration
-	for i := range pool {
-		for _, g := range on {
-			heals = append(heals, g.heal(deployNamespace, fmt.Sprintf("%s-%d", repo, i)))
+	var all pace
+	for i := range rounds {
+		p := f.round(fmt.Sprint(when, i), on)
+		all.heal += p.heal
+		if all.sync == 0 || p.sync < all.sync {
+			all.sync = p.sync
 		}
 	}
-	slices.Sort(heals)
+	return all
+}
+
+// round heals each object of a pool, and then has all of them synced to a new
+// commit.
+func (f *fleet) round(repo string, on []*goal) pace {
+	f.Helper()
+	var heals time.Duration
+	for i := range pool {
+		for _, g := range on {
+			heals += g.heal(deployNamespace, fmt.Sprintf("%s-%d", repo, i))
+		}
+	}
 	files := map[string]*string{}
 	for name, content := range manifests(repo, settingsV2, pool) {
 		files[name] = &content
@@ -440,7 +455,7 @@ func (f *fleet) measure(repo string, on []*goal) pace {
 			g.awaitColour(fmt.Sprintf("%s-%d", repo, i), "green")
 		}
 	}
-	return pace{heals[len(heals)/2], time.Since(start)}
+	return pace{heals, time.Since(start)}
 }
 
 // awaitColour watches an object until it has a colour.
@@ -466,16 +481,18 @@ func (g *goal) awaitColour(name, colour string) {
 // stopped stops the API server of one cluster while all of its applications have
 // something to do. The others are healed and synced as fast as before.
 func (f *fleet) stopped(t *testing.T, dead *goal, others []*goal) {
-	for _, repo := range []string{"warm", "before", "during", "after"} {
-		f.must(f.git.Create(repo, manifests(repo, settingsV1, pool)))
-		for _, g := range others {
-			f.settle(g, repo, pool)
+	for _, when := range []string{"before", "during", "after"} {
+		for i := range rounds {
+			repo := fmt.Sprint(when, i)
+			f.must(f.git.Create(repo, manifests(repo, settingsV1, pool)))
+			for _, g := range others {
+				f.settle(g, repo, pool)
+			}
 		}
 	}
 	f.must(f.git.Create("crowd", manifests("crowd", settingsV1, crowd)))
 	f.settle(dead, "crowd", crowd)
 	name := func(i int) string { return fmt.Sprintf("crowd-%s-%d", dead.name, i) }
-	f.measure("warm", others)
 	before := f.measure("before", others)
 
 	work := map[string]*string{}
@@ -519,7 +536,7 @@ func (f *fleet) stopped(t *testing.T, dead *goal, others []*goal) {
 func (f *fleet) compare(t *testing.T, when string, before, now pace) {
 	t.Helper()
 	heal, sync := float64(now.heal)/float64(before.heal), float64(now.sync)/float64(before.sync)
-	t.Logf("%s: heal %s instead of %s (ratio %.2f), sync %s instead of %s (ratio %.2f)",
+	t.Logf("%s: heals %s instead of %s (ratio %.2f), sync %s instead of %s (ratio %.2f)",
 		when, now.heal, before.heal, heal, now.sync, before.sync, sync)
 	if heal > 1.5 || sync > 1.5 {
 		t.Errorf("%s the others are slower", when)

@@ -96,7 +96,8 @@ func (s *Source) webIdentity(ctx context.Context) (Credentials, error) {
 	}
 	form := url.Values{
 		"Action": {"AssumeRoleWithWebIdentity"}, "Version": {stsVersion}, "RoleArn": {role},
-		"RoleSessionName": {cmp.Or(s.o.Getenv("AWS_ROLE_SESSION_NAME"), sessionName)}, "WebIdentityToken": {strings.TrimSpace(string(token))},
+		"RoleSessionName":  {cmp.Or(s.o.Getenv("AWS_ROLE_SESSION_NAME"), sessionName)},
+		"WebIdentityToken": {strings.TrimSpace(string(token))},
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), strings.NewReader(form.Encode()))
 	if err != nil {

@@ -57,7 +57,7 @@ func (b *breaker) failed(name string, err error) (opened bool) {
 		last = "last seen " + time.Unix(0, at).UTC().Format(time.RFC3339)
 	}
 	b.open.Store(&fault.Error{Class: fault.Waiting, Reason: destination.Unreachable, Err: fmt.Errorf(
-		"cluster %s cannot be reached: %s; %s. What is known of its objects is of that time; its applications go on by themselves when it answers",
+		"cluster %s cannot be reached: %s; %s. Its applications go on by themselves when it answers",
 		name, cause(err), last)})
 	return true
 }

@@ -57,6 +57,16 @@ func (s *linked) get(t *testing.T, query string) (*http.Response, error) {
 	return (&http.Client{Transport: s.link}).Do(r)
 }
 
+// fails is why a request is not answered.
+func (s *linked) fails(t *testing.T) error {
+	t.Helper()
+	response, err := s.get(t, "")
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	return err
+}
+
 func (s *linked) text(t *testing.T) string {
 	t.Helper()
 	response, err := s.get(t, "")
@@ -76,7 +86,7 @@ func TestARequestEndsInTime(t *testing.T) {
 	defer close(s.free)
 	s.limit, s.slow = 50*time.Millisecond, 10*time.Millisecond
 	s.silent.Store(true)
-	_, err := s.get(t, "")
+	err := s.fails(t)
 	if fault.ReasonOf(err) != "Timeout" || fault.ClassOf(err) != fault.Transient || destination.Lost(err) {
 		t.Errorf("the error is %v", err)
 	}
@@ -103,10 +113,7 @@ func TestOpening(t *testing.T) {
 	lines.Scan()
 	s.silent.Store(true)
 	waiting := make(chan error, 1)
-	go func() {
-		_, err := s.get(t, "")
-		waiting <- err
-	}()
+	go func() { waiting <- s.fails(t) }()
 	for s.asked.Load() < 2 {
 		time.Sleep(time.Millisecond)
 	}
@@ -120,7 +127,7 @@ func TestOpening(t *testing.T) {
 		t.Errorf("the request that waited ended with %v", err)
 	}
 	before := s.asked.Load()
-	if _, err = s.get(t, ""); !destination.Lost(err) || s.asked.Load() != before {
+	if err = s.fails(t); !destination.Lost(err) || s.asked.Load() != before {
 		t.Errorf("a request was sent, or ended with %v", err)
 	}
 	if text := s.breaker.fault().Error(); !strings.Contains(text, `cluster "prod" cannot be reached: no answer within 5s; last seen 20`) {
@@ -181,7 +188,7 @@ func TestRotation(t *testing.T) {
 func TestAClosedPortIsTheCluster(t *testing.T) {
 	s := newLinked(t)
 	s.Server.Close()
-	_, err := s.get(t, "")
+	err := s.fails(t)
 	if !destination.Lost(err) || fault.ClassOf(err) != fault.Transient {
 		t.Errorf("the error is %v", err)
 	}
@@ -191,7 +198,11 @@ func TestAClosedPortIsTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.RoundTrip(r); destination.Lost(err) || !errors.Is(err, context.Canceled) {
+	response, err := s.RoundTrip(r)
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	if destination.Lost(err) || !errors.Is(err, context.Canceled) {
 		t.Errorf("whoever gave up hears %v", err)
 	}
 }

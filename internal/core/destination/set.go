@@ -73,13 +73,13 @@ func NewSet(entries []Cluster, inCluster bool) *Set {
 	for _, c := range entries {
 		key := Key(c.Server)
 		if first, taken := s.byServer[key]; taken {
-			s.problems = append(s.problems, fmt.Sprintf("secret %q is for server %s as secret %q is, and counts for nothing; delete one of them",
-				c.Secret, c.Server, first.Secret))
+			s.problems = append(s.problems, fmt.Sprintf(
+				"secret %q is for server %s as secret %q is, and counts for nothing; delete one of them", c.Secret, c.Server, first.Secret))
 			continue
 		}
 		if key == own && !inCluster {
-			s.problems = append(s.problems, fmt.Sprintf("secret %q is for the cluster that the controller runs in, which %s: \"false\" turns off",
-				c.Secret, v1alpha1.KeyInClusterEnabled))
+			s.problems = append(s.problems, fmt.Sprintf(
+				"secret %q is for the cluster that the controller runs in, which %s: \"false\" turns off", c.Secret, v1alpha1.KeyInClusterEnabled))
 			continue
 		}
 		s.byServer[key] = c
