@@ -50,7 +50,7 @@ func secretOf(pairs ...string) forge.Secret {
 
 func newStore() store {
 	return store{
-		secrets: map[string]forge.Secret{"team/login": secretOf("token", token+"\n")}, maps: map[string]map[string]string{},
+		secrets: map[string]forge.Secret{"team/login": secretOf("token", token+"\n"), "team/another": secretOf("token", "another")}, maps: map[string]map[string]string{},
 	}
 }
 
