@@ -239,7 +239,9 @@ func TestClosed(t *testing.T) {
 		}
 		// Nor is one of which something else is told.
 		f.Do(func() {
-			f.After = func(_ *http.Request, a *forgetest.Answer) { a.Body = bytes.ReplaceAll(a.Body, []byte(":2,"), []byte(":1,")) }
+			f.After = func(_ *http.Request, a *forgetest.Answer) {
+				a.Body = bytes.ReplaceAll(a.Body, []byte(":2,"), []byte(":1,"))
+			}
 		})
 		if got, err := forges.Closed(t.Context(), pullsOf(f), scope, 2); got || fault.ReasonOf(err) != "AnswerNotUnderstood" {
 			t.Errorf("another one was answered for: %v, %v", got, err)
