@@ -1,6 +1,7 @@
 package forge_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -50,7 +51,7 @@ func secretOf(pairs ...string) forge.Secret {
 
 func newStore() store {
 	return store{
-		secrets: map[string]forge.Secret{"team/login": secretOf("token", token+"\n")}, maps: map[string]map[string]string{},
+		secrets: map[string]forge.Secret{"team/login": secretOf("token", token+"\n"), "team/another": secretOf("token", "another")}, maps: map[string]map[string]string{},
 	}
 }
 
@@ -236,7 +237,16 @@ func TestClosed(t *testing.T) {
 		if got, err := forges.Closed(t.Context(), pullsOf(f), scope, 3); got || fault.ReasonOf(err) != "NotFound" {
 			t.Errorf("Closed(3) = %v, %v", got, err)
 		}
-		f.Do(func() { f.Token = "another" })
+		// Nor is one of which something else is told.
+		f.Do(func() {
+			f.After = func(_ *http.Request, a *forgetest.Answer) {
+				a.Body = bytes.ReplaceAll(a.Body, []byte(":2,"), []byte(":1,"))
+			}
+		})
+		if got, err := forges.Closed(t.Context(), pullsOf(f), scope, 2); got || fault.ReasonOf(err) != "AnswerNotUnderstood" {
+			t.Errorf("another one was answered for: %v, %v", got, err)
+		}
+		f.Do(func() { f.After, f.Token = nil, "another" })
 		if got, err := forges.Closed(t.Context(), pullsOf(f), scope, 2); got || fault.ReasonOf(err) != "ForgeDenied" {
 			t.Errorf("Closed without rights = %v, %v", got, err)
 		}

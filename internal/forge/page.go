@@ -43,7 +43,6 @@ type pager[T any] struct {
 	session *session
 	all     []T
 	seen    map[string]bool
-	asked   map[string]bool
 	read    []page
 	total   int // that the forge announced; -1 if it did not
 	last    int // the page that it called the last one; 0 if it did not
@@ -56,7 +55,7 @@ func list[T any](ctx context.Context, s *session, l listing[T]) ([]T, error) {
 		query = url.Values{}
 	}
 	query.Set(l.pages.key, strconv.Itoa(l.pages.size))
-	p := &pager[T]{listing: l, session: s, seen: map[string]bool{}, asked: map[string]bool{}, total: -1}
+	p := &pager[T]{listing: l, session: s, seen: map[string]bool{}, total: -1}
 	announced := false
 	for query != nil {
 		header, got, err := p.turn(ctx, query)
@@ -90,15 +89,10 @@ func (p *pager[T]) torn(format string, args ...any) error {
 }
 
 func (p *pager[T]) turn(ctx context.Context, query url.Values) (http.Header, int, error) {
-	name := query.Encode()
-	if p.asked[name] {
-		return nil, 0, p.torn("its pages lead in a circle")
-	}
 	if len(p.read) >= maxPages {
 		return nil, 0, fault.Terminalf("ListTooLong", "the list at %s/%s has more than %d pages; narrow the generator down",
 			shown(p.session.base), p.path, maxPages)
 	}
-	p.asked[name] = true
 	items, header, err := get[[]T](ctx, p.session, p.path, query)
 	if err != nil {
 		return nil, 0, err

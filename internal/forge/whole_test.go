@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/forge"
 	"github.com/towline-cd/towline/internal/forge/forgetest"
@@ -77,8 +78,21 @@ func TestUnchanged(t *testing.T) {
 		// Another login is another question: nobody is told what he may not see.
 		f.Do(func() { f.Token = "another" })
 		f.Asked()
-		if _, err := forges.PullRequests(t.Context(), pullsOf(f), scope); fault.ReasonOf(err) != "ForgeDenied" {
+		gen := pullsOf(f)
+		another := &v1alpha1.SecretRef{SecretName: "another", Key: "token"}
+		switch f.Kind {
+		case forgetest.GitHub:
+			gen.Github.TokenRef = another
+		case forgetest.GitLab:
+			gen.Gitlab.TokenRef = another
+		case forgetest.Gitea:
+			gen.Gitea.TokenRef = another
+		}
+		if _, err := forges.PullRequests(t.Context(), gen, scope); err != nil {
 			t.Error(err)
+		}
+		if first := f.Asked()[0]; first.Mark != "" || first.Status != http.StatusOK {
+			t.Errorf("another login was answered for: %+v", first)
 		}
 	})
 }
@@ -168,22 +182,26 @@ func TestNotWhole(t *testing.T) {
 				}
 			}, "AnswerIncomplete", fault.Transient},
 		}
-		if f.Kind != forgetest.GitHub {
-			tests["a page that is short of the total"] = struct {
-				after  func(*http.Request, *forgetest.Answer)
-				reason string
-				class  fault.Class
-			}{func(_ *http.Request, a *forgetest.Answer) { drop(a) }, "AnswerIncomplete", fault.Transient}
-			tests["a total that changes"] = struct {
-				after  func(*http.Request, *forgetest.Answer)
-				reason string
-				class  fault.Class
-			}{func(r *http.Request, a *forgetest.Answer) {
-				if page(r) == "2" {
-					a.Header.Set("X-Total", "9")
-					a.Header.Set("X-Total-Count", "9")
+		total := func(at, said string) func(*http.Request, *forgetest.Answer) {
+			return func(r *http.Request, a *forgetest.Answer) {
+				if page(r) == at || at == "all" {
+					a.Header.Set("X-Total", said)
+					a.Header.Set("X-Total-Count", said)
 				}
-			}, "AnswerIncomplete", fault.Transient}
+			}
+		}
+		for name, after := range map[string]func(*http.Request, *forgetest.Answer){
+			"pages that are short of the total": func(_ *http.Request, a *forgetest.Answer) { drop(a) },
+			"a total that grows":                total("2", "9"),
+			"a total that shrinks":              total("2", "2"),
+			"a total that is too high":          total("all", "4"),
+			"a total that is too low":           total("all", "2"),
+		} {
+			one := tests["a page that is empty"]
+			one.after = after
+			if f.Kind != forgetest.GitHub || strings.HasPrefix(name, "a total that is") { // it says none by itself
+				tests[name] = one
+			}
 		}
 		for name, tc := range tests {
 			t.Run(name, func(t *testing.T) {
