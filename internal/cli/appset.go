@@ -140,7 +140,8 @@ func (c *setWork) row(s *v1alpha1.ApplicationSet, wide bool) []cell {
 		return row
 	}
 	app := templateOf(s)
-	return append(row, word(commaed(generators(s))), word(orNothing(repos(app))), word(orNothing(paths(app))), word(orNothing(targets(app))))
+	return append(row, word(commaed(generators(s))),
+		word(orNothing(repos(app))), word(orNothing(paths(app))), word(orNothing(targets(app))))
 }
 
 // count is how many applications a set is known to have.

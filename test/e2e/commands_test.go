@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 )
@@ -24,12 +25,17 @@ import (
 // first is the current one.
 func (f *fixture) merged(planes ...*controlplane.Plane) string {
 	f.Helper()
-	paths := []string{}
+	all := clientcmdapi.NewConfig()
+	all.CurrentContext = planes[0].Name()
 	for _, p := range planes {
-		paths = append(paths, p.Kubeconfig())
+		one, err := clientcmd.LoadFromFile(p.Kubeconfig())
+		f.must(err)
+		context := one.Contexts[one.CurrentContext]
+		all.Clusters[p.Name()] = one.Clusters[context.Cluster]
+		// The people of each cluster have the same names.
+		all.AuthInfos[p.Name()] = one.AuthInfos[context.AuthInfo]
+		all.Contexts[p.Name()] = &clientcmdapi.Context{Cluster: p.Name(), AuthInfo: p.Name()}
 	}
-	all, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
-	f.must(err)
 	file := filepath.Join(f.TempDir(), "kubeconfig")
 	f.must(clientcmd.WriteToFile(*all, file))
 	return file
