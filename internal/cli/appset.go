@@ -140,7 +140,8 @@ func (c *setWork) row(s *v1alpha1.ApplicationSet, wide bool) []cell {
 		return row
 	}
 	app := templateOf(s)
-	return append(row, word(commaed(generators(s))), word(orNothing(repos(app))), word(orNothing(paths(app))), word(orNothing(targets(app))))
+	return append(row, word(commaed(generators(s))),
+		word(orNothing(repos(app))), word(orNothing(paths(app))), word(orNothing(targets(app))))
 }
 
 // count is how many applications a set is known to have.
@@ -172,16 +173,18 @@ func policyOf(s *v1alpha1.ApplicationSet) string {
 	return orNothing(strings.Join(out, ", "))
 }
 
-// conditionsOf are those that hold, and the one that should and does not.
+// conditionsOf are those that hold, and those that should and do not.
 func conditionsOf(s *v1alpha1.ApplicationSet) cell {
 	out := cell{}
 	var words []string
 	for _, c := range s.Status.Conditions {
-		switch {
-		case broken(c):
-			out.colour = red
-		case c.Status != v1alpha1.ApplicationSetConditionStatusTrue:
+		paint := setConditionColour(c)
+		if paint == plain {
 			continue
+		}
+		// The worst of them is what the eye should find.
+		if out.colour != red && paint != green {
+			out.colour = paint
 		}
 		w := string(c.Type)
 		if c.Status != v1alpha1.ApplicationSetConditionStatusTrue {
@@ -193,17 +196,26 @@ func conditionsOf(s *v1alpha1.ApplicationSet) cell {
 	return out
 }
 
-// broken reports whether a condition says that something is wrong.
-func broken(c v1alpha1.ApplicationSetCondition) bool {
-	holds := c.Status == v1alpha1.ApplicationSetConditionStatusTrue
+// setConditionColour is red for what is wrong, yellow for what waits, green
+// for what holds, and plain for what does not and need not.
+func setConditionColour(c v1alpha1.ApplicationSetCondition) colour {
+	holds, not := green, plain
 	switch c.Type {
 	case v1alpha1.ApplicationSetConditionErrorOccurred, v1alpha1.ApplicationSetConditionInvalidRolloutConfig:
-		return holds
+		holds = red
 	case v1alpha1.ApplicationSetConditionParametersGenerated, v1alpha1.ApplicationSetConditionResourcesUpToDate:
-		return !holds
+		not = red
 	case v1alpha1.ApplicationSetConditionRolloutProgressing:
+		holds = blue
 	}
-	return false
+	switch c.Status {
+	case v1alpha1.ApplicationSetConditionStatusTrue:
+		return holds
+	case v1alpha1.ApplicationSetConditionStatusUnknown:
+		return yellow
+	case v1alpha1.ApplicationSetConditionStatusFalse:
+	}
+	return not
 }
 
 // generators are the kinds of generators, in their order.

@@ -98,14 +98,7 @@ func (c *setWork) view(ctx context.Context, s *v1alpha1.ApplicationSet, params b
 func (c *setWork) conditions(b *block, s *v1alpha1.ApplicationSet) {
 	label := "Conditions"
 	for _, cond := range s.Status.Conditions {
-		paint := green
-		switch {
-		case broken(cond):
-			paint = red
-		case cond.Status != v1alpha1.ApplicationSetConditionStatusTrue:
-			paint = plain
-		}
-		text := c.out.paint(paint, clean(string(cond.Type)+"="+string(cond.Status)))
+		text := c.out.paint(setConditionColour(cond), clean(string(cond.Type)+"="+string(cond.Status)))
 		if cond.LastTransitionTime != nil {
 			text += " since " + age(c.env.Now(), cond.LastTransitionTime)
 		}

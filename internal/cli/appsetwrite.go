@@ -118,27 +118,24 @@ func (c *setWork) create(ctx context.Context, s *v1alpha1.ApplicationSet, upsert
 }
 
 func (c *setWork) update(ctx context.Context, s *v1alpha1.ApplicationSet, upsert, dryRun bool) (did string, err error) {
-	declare := func(now *v1alpha1.ApplicationSet) error {
+	a := amending[v1alpha1.ApplicationSet]{session: c.session, thing: aSet, objects: c.sets, dryRun: dryRun}
+	if !upsert {
+		a.refusal = unlike(aSet, s.Name, "towline appset get ")
+	}
+	changed, err := a.amend(ctx, s.Name, func(now *v1alpha1.ApplicationSet) error {
 		declareMeta(&now.ObjectMeta, s.ObjectMeta)
 		now.Spec = s.Spec
 		return nil
-	}
-	a := amending[v1alpha1.ApplicationSet]{session: c.session, thing: aSet, objects: c.sets, dryRun: dryRun}
-	changed, err := a.amend(ctx, s.Name, func(now *v1alpha1.ApplicationSet) error {
-		patch, err := difference(now.DeepCopy(), declare)
-		if err == nil && patch != nil && !upsert {
-			err = fmt.Errorf("ApplicationSet %q is there already and is not as you say; --upsert changes it, and %q shows it",
-				s.Name, "towline appset get "+s.Name)
-		}
-		if err != nil {
-			return err
-		}
-		return declare(now)
 	})
 	if changed {
 		return "updated", err
 	}
 	return "unchanged", err
+}
+
+// unlike refuses to change what is there unasked.
+func unlike(t thing, name, shows string) error {
+	return fmt.Errorf("%s %q is there already and is not as you say; --upsert changes it, and %q shows it", t.one, name, shows+name)
 }
 
 func newSetGenerate(env *Env, g *global) *cobra.Command {

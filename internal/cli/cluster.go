@@ -90,7 +90,7 @@ func (c *clustering) find(ctx context.Context, selector string) (roster.Entry, e
 		return roster.Entry{}, fmt.Errorf("cluster %q is not known in namespace %q; %q shows those that are",
 			selector, c.flags.Namespace, c.lists(aCluster))
 	default:
-		return roster.Entry{}, fmt.Errorf("%d clusters go by %q: secrets %s; name the one that you mean by its server, or give it another name",
+		return roster.Entry{}, fmt.Errorf("%d clusters go by %q: secrets %s; name the one that you mean by its server",
 			len(found), selector, quoted(each(found, func(e roster.Entry) string { return e.Secret }), ", "))
 	}
 }

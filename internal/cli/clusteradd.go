@@ -327,9 +327,10 @@ func (c *adding) afterthoughts(cluster roster.Cluster) {
 			" or the AWS role must be at hand; \"app get\" of an application there tells how it went")
 	}
 	if c.minimal {
-		c.note("note: nothing can be synced yet, and not even compared, for the server refuses a dry-run to who may not write: bind a role that"+
-			" may create, patch and delete what you deploy to ServiceAccount %s/%s; or let a project sync as service accounts of its own"+
-			" (\"proj add-destination-service-account\"), and give this one the right to impersonate these",
+		c.note("note: nothing can be synced yet, and not even compared, for the server refuses a dry-run to who may not write:"+
+			" bind a role that may create, patch and delete what you deploy to ServiceAccount %s/%s;"+
+			" or let a project sync as service accounts of its own (\"proj add-destination-service-account\"),"+
+			" and give this one the right to impersonate these",
 			c.system, v1alpha1.ClusterManagerAccount)
 	}
 	if c.clusterResources {

@@ -184,7 +184,8 @@ func newClusterRemove(env *Env, g *global) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&rights, "rbac", false, "also remove the account, its rights and its tokens in the cluster")
-	f.StringVar(&through, "target-context", "", "context of the kubeconfig to do that with (default: the one that is called as the cluster)")
+	f.StringVar(&through, "target-context", "",
+		"context of the kubeconfig to do that with (default: the one that is called as the cluster)")
 	f.StringVar(&system, "system-namespace", roster.DefaultNamespace, "namespace of the account")
 	g.elsewhere(cmd)
 	return cmd

@@ -111,6 +111,8 @@ type amending[T any] struct {
 		Patch(ctx context.Context, name string, patch []byte, dryRun bool) (*T, error)
 	}
 	dryRun bool
+	// refusal is what is said where there would be something to write.
+	refusal error
 }
 
 // amend reads an object, has it edited, and writes what the edit changed and
@@ -125,6 +127,9 @@ func (a amending[T]) amend(ctx context.Context, name string, edit func(*T) error
 		patch, err := difference(object, edit)
 		if err != nil || patch == nil {
 			return false, err
+		}
+		if a.refusal != nil {
+			return false, a.refusal
 		}
 		_, err = a.objects.Patch(ctx, name, patch, a.dryRun)
 		if err == nil || !apierrors.IsConflict(err) || attempt == maxConflicts {

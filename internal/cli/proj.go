@@ -136,9 +136,10 @@ func projLists(env *Env, g *global) []*cobra.Command {
 func newAddDestination(env *Env, g *global) *cobra.Command {
 	var byName bool
 	cmd := &cobra.Command{
-		Use:     "add-destination PROJECT SERVER|NAME NAMESPACE",
-		Short:   "Allow a cluster and a namespace",
-		Example: "  towline proj add-destination retail https://10.0.0.1:6443 shop-*\n  towline proj add-destination retail prod shop --name",
+		Use:   "add-destination PROJECT SERVER|NAME NAMESPACE",
+		Short: "Allow a cluster and a namespace",
+		Example: "  towline proj add-destination retail https://10.0.0.1:6443 shop-*\n" +
+			"  towline proj add-destination retail prod shop --name",
 	}
 	cmd.Flags().BoolVar(&byName, "name", false, "the cluster is given by its name and not by its server")
 	return g.editing(env, cmd, simply(func(args []string) projEdit {
@@ -162,7 +163,8 @@ func newDestinationAccount(env *Env, g *global, add bool) *cobra.Command {
 		cmd.Short = "Take a service account off that list"
 		edit = removeDestinationAccount
 	}
-	cmd.Flags().StringVar(&namespace, "service-account-namespace", "", "namespace of the service account (default: that of the destination)")
+	cmd.Flags().StringVar(&namespace, "service-account-namespace", "",
+		"namespace of the service account (default: that of the destination)")
 	return g.editing(env, cmd, simply(func(args []string) projEdit {
 		account := args[2]
 		if namespace != "" {

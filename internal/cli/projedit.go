@@ -119,7 +119,8 @@ func addDestinationAccount(a v1alpha1.ApplicationDestinationServiceAccount) proj
 	return func(p *v1alpha1.AppProject) (string, error) {
 		for _, have := range p.Spec.DestinationServiceAccounts {
 			if have.Server == a.Server && have.Namespace == a.Namespace {
-				return "", refusef(p, "has an account for server %q, namespace %q already: %q", a.Server, a.Namespace, have.DefaultServiceAccount)
+				return "", refusef(p, "has an account for server %q, namespace %q already: %q",
+					a.Server, a.Namespace, have.DefaultServiceAccount)
 			}
 		}
 		p.Spec.DestinationServiceAccounts = append(p.Spec.DestinationServiceAccounts, a)
@@ -135,7 +136,8 @@ func removeDestinationAccount(a v1alpha1.ApplicationDestinationServiceAccount) p
 		if !found {
 			return "", refusef(p, "has no account %q for server %q, namespace %q", a.DefaultServiceAccount, a.Server, a.Namespace)
 		}
-		return fmt.Sprintf("account %q for server %q, namespace %q is in the list no more", a.DefaultServiceAccount, a.Server, a.Namespace), nil
+		return fmt.Sprintf("account %q for server %q, namespace %q is in the list no more",
+			a.DefaultServiceAccount, a.Server, a.Namespace), nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,9 +76,7 @@ func (o *projFlags) edit(f *pflag.FlagSet) (edit func(*v1alpha1.AppProjectSpec),
 		"orphaned-resources":      func(s *v1alpha1.AppProjectSpec) { o.watchOrphans(s, f) },
 		"orphaned-resources-warn": func(s *v1alpha1.AppProjectSpec) { o.watchOrphans(s, f) },
 	}
-	for name, put := range lists {
-		sets[name] = put
-	}
+	maps.Copy(sets, lists)
 	for name := range sets {
 		given = given || f.Changed(name)
 	}

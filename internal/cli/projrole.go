@@ -86,7 +86,8 @@ func removePolicy(role string, g grant) projEdit {
 		if err != nil {
 			return "", err
 		}
-		line, found := g.line(p.Name, role), false
+		line := g.line(p.Name, role)
+		var found bool
 		r.Policies, found = without(r.Policies, func(have string) bool { return have == line })
 		if !found {
 			return fmt.Sprintf("role %q did not have the policy: %s", role, line), nil

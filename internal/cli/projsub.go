@@ -49,7 +49,7 @@ func newProjRole(env *Env, g *global) *cobra.Command {
 			simply(func(a []string) projEdit { return deleteRole(a[0]) })),
 		newPolicy(env, g, "add-policy", "Grant something to a role", addPolicy),
 		newPolicy(env, g, "remove-policy", "Take from a role what was granted", removePolicy),
-		g.editing(env, &cobra.Command{Use: "add-group PROJECT ROLE-NAME GROUP-CLAIM", Short: "Give a role to a group of the login provider"},
+		g.editing(env, &cobra.Command{Use: "add-group PROJECT ROLE-NAME GROUP-CLAIM", Short: "Give a role to a group of people"},
 			simply(func(a []string) projEdit { return addGroup(a[0], a[1]) })),
 		g.editing(env, &cobra.Command{Use: "remove-group PROJECT ROLE-NAME GROUP-CLAIM", Short: "Take a role from a group"},
 			simply(func(a []string) projEdit { return removeGroup(a[0], a[1]) })),
@@ -221,7 +221,7 @@ func newProjWindows(env *Env, g *global) *cobra.Command {
 			simply(func(a []string) projEdit { return deleteWindow(a[0]) })),
 		flip("enable-manual-sync", "Let people sync against a window", func(w *v1alpha1.SyncWindow) { w.ManualSync = true }),
 		flip("disable-manual-sync", "Hold a window against people too", func(w *v1alpha1.SyncWindow) { w.ManualSync = false }),
-		flip("enable-sync-overrun", "Let a sync go on that was allowed when it began", func(w *v1alpha1.SyncWindow) { w.SyncOverrun = true }),
+		flip("enable-sync-overrun", "Let a sync go on that was allowed to begin", func(w *v1alpha1.SyncWindow) { w.SyncOverrun = true }),
 		flip("disable-sync-overrun", "Stop a sync where a window does", func(w *v1alpha1.SyncWindow) { w.SyncOverrun = false }),
 	)
 }

@@ -18,7 +18,8 @@ import (
 func windowOf(p *v1alpha1.AppProject, id string) (int, error) {
 	n, err := strconv.Atoi(id)
 	if err != nil || n < 0 || n >= len(p.Spec.SyncWindows) {
-		return 0, fmt.Errorf("project %q has no sync window %q; %q shows those that it has", p.Name, id, "towline proj windows list "+p.Name)
+		return 0, fmt.Errorf("project %q has no sync window %q; %q shows those that it has",
+			p.Name, id, "towline proj windows list "+p.Name)
 	}
 	return n, nil
 }

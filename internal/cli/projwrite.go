@@ -107,16 +107,14 @@ func (c *projecting) create(ctx context.Context, p *v1alpha1.AppProject, upsert 
 		return c.explainOf(aProject, p.Name, err)
 	}
 	a := amending[v1alpha1.AppProject]{session: c.session, thing: aProject, objects: c.projects}
+	if !upsert {
+		a.refusal = unlike(aProject, p.Name, "towline proj get ")
+	}
+	// Labels and annotations of others stay.
 	changed, err := a.amend(ctx, p.Name, func(now *v1alpha1.AppProject) error {
-		patch, err := difference(now.DeepCopy(), func(other *v1alpha1.AppProject) error { return declareOn(other, p) })
-		if err != nil || patch == nil {
-			return err
-		}
-		if !upsert {
-			return fmt.Errorf("project %q is there already and is not as you say; --upsert changes it, and %q shows it",
-				p.Name, "towline proj get "+p.Name)
-		}
-		return declareOn(now, p)
+		declareMeta(&now.ObjectMeta, p.ObjectMeta)
+		now.Spec = p.Spec
+		return nil
 	})
 	if err != nil {
 		return err
@@ -129,14 +127,7 @@ func (c *projecting) create(ctx context.Context, p *v1alpha1.AppProject, upsert 
 	return nil
 }
 
-// declareOn makes a project what was declared; labels and annotations of others
-// stay.
-func declareOn(now, wanted *v1alpha1.AppProject) error {
-	declareMeta(&now.ObjectMeta, wanted.ObjectMeta)
-	now.Spec = wanted.Spec
-	return nil
-}
-
+// declareMeta adds what was declared to what there is.
 func declareMeta(now *metav1.ObjectMeta, wanted metav1.ObjectMeta) {
 	for k, v := range wanted.Labels {
 		metav1.SetMetaDataLabel(now, k, v)

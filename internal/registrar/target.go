@@ -130,7 +130,22 @@ func (t *Target) Allow(ctx context.Context, g roster.Grant) (did []string, err e
 			did = append(did, what)
 		}
 	}
-	return did, nil
+	return append(did, t.more(ctx, g)...), nil
+}
+
+// more tells of rights everywhere that an account with rights in some namespaces has from before. Who may not look is not
+// told: it is only a warning.
+func (t *Target) more(ctx context.Context, g roster.Grant) []string {
+	if len(g.Namespaces) == 0 {
+		return nil
+	}
+	everywhere := scope{client: t.client}
+	b, err := everywhere.binding(ctx)
+	if err != nil || !slices.Contains(b.subjects, subjectOf(g.Account)) {
+		return nil
+	}
+	return []string{"note: " + everywhere.bindingWords() + " gives the account rights in all namespaces, from before;" +
+		" delete it if that is not meant"}
 }
 
 func ensureRole(ctx context.Context, s scope, g roster.Grant) (string, error) {
@@ -193,7 +208,12 @@ func inWords(g roster.Grant) string {
 
 // Revoke takes away what Allow gave, so far as it is only ours: a binding that others share loses the account alone.
 func (t *Target) Revoke(ctx context.Context, g roster.Grant) (did []string, err error) {
-	for _, s := range t.scopes(g.Namespaces) {
+	// In the whole cluster too: the list of namespaces may have come later.
+	scopes := []scope{{client: t.client}}
+	if len(g.Namespaces) > 0 {
+		scopes = append(scopes, t.scopes(g.Namespaces)...)
+	}
+	for _, s := range scopes {
 		some, err := revokeIn(ctx, s, g.Account)
 		did = append(did, some...)
 		if err != nil {
@@ -219,7 +239,7 @@ func revokeIn(ctx context.Context, s scope, a roster.Account) (did []string, err
 	now, err := s.binding(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		return []string{s.bindingWords() + " was not there"}, nil
+		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", s.bindingWords(), err)
 	}

@@ -64,7 +64,7 @@ func (t *Target) await(ctx context.Context, a roster.Account, name string) (repo
 			return repository.Secret{}, fmt.Errorf("waiting for the token in %s: %w", words, apierrors.FromObject(event.Object))
 		}
 		if s.Type != corev1.SecretTypeServiceAccountToken || s.Annotations[corev1.ServiceAccountNameKey] != a.Name {
-			return repository.Secret{}, fmt.Errorf("%s is no token of ServiceAccount %q; delete it, or name another account with --service-account",
+			return repository.Secret{}, fmt.Errorf("%s is no token of ServiceAccount %q; delete it, or name another account",
 				words, a.Name)
 		}
 		if value := s.Data[corev1.ServiceAccountTokenKey]; len(value) > 0 {

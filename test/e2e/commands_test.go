@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 )
@@ -24,12 +26,17 @@ import (
 // first is the current one.
 func (f *fixture) merged(planes ...*controlplane.Plane) string {
 	f.Helper()
-	paths := []string{}
+	all := clientcmdapi.NewConfig()
+	all.CurrentContext = planes[0].Name()
 	for _, p := range planes {
-		paths = append(paths, p.Kubeconfig())
+		one, err := clientcmd.LoadFromFile(p.Kubeconfig())
+		f.must(err)
+		context := one.Contexts[one.CurrentContext]
+		all.Clusters[p.Name()] = one.Clusters[context.Cluster]
+		// The people of each cluster have the same names.
+		all.AuthInfos[p.Name()] = one.AuthInfos[context.AuthInfo]
+		all.Contexts[p.Name()] = &clientcmdapi.Context{Cluster: p.Name(), AuthInfo: p.Name()}
 	}
-	all, err := (&clientcmd.ClientConfigLoadingRules{Precedence: paths}).Load()
-	f.must(err)
 	file := filepath.Join(f.TempDir(), "kubeconfig")
 	f.must(clientcmd.WriteToFile(*all, file))
 	return file
@@ -141,6 +148,9 @@ func TestClusterCommands(t *testing.T) {
 
 	t.Run("some namespaces", func(t *testing.T) {
 		_, errOut := towline(0, "add", "second", "--yes", "--namespace", "default", "--minimal")
+		if strings.Contains(errOut, "in all namespaces") {
+			t.Errorf("it tells of rights that nobody gave:\n%s", errOut)
+		}
 		f.wants(errOut, "made Role default/argocd-manager-role (may read everything)", "made RoleBinding default/argocd-manager-role-binding", "impersonate")
 		// It may read there, and cannot make itself another token.
 		_, errOut = towline(4, "rotate-auth", "second")
@@ -148,6 +158,44 @@ func TestClusterCommands(t *testing.T) {
 		towline(0, "rotate-auth", "second", "--target-context", "second")
 		_, errOut = towline(0, "rm", "second", "--yes", "--rbac")
 		f.wants(errOut, "deleted RoleBinding default/argocd-manager-role-binding", "deleted Role default/argocd-manager-role")
+	})
+
+	t.Run("fewer namespaces than before", func(t *testing.T) {
+		towline(0, "add", "second", "--yes")
+		_, errOut := towline(0, "add", "second", "--yes", "--namespace", "default", "--upsert")
+		f.wants(errOut, "gives the account rights in all namespaces, from before")
+		_, errOut = towline(0, "rm", "second", "--yes", "--rbac")
+		f.wants(errOut, "deleted ClusterRoleBinding", "deleted ClusterRole ", "deleted RoleBinding default/", "deleted ServiceAccount")
+	})
+
+	t.Run("what others share", func(t *testing.T) {
+		towline(0, "add", "second", "--yes")
+		binding, err := there.RbacV1().ClusterRoleBindings().Get(t.Context(), "argocd-manager-role-binding", metav1.GetOptions{})
+		f.must(err)
+		binding.Subjects = append(binding.Subjects, rbacv1.Subject{Kind: "ServiceAccount", Name: "other", Namespace: "default"})
+		_, err = there.RbacV1().ClusterRoleBindings().Update(t.Context(), binding, metav1.UpdateOptions{})
+		f.must(err)
+		_, errOut := towline(0, "rm", "second", "--yes", "--rbac")
+		f.wants(errOut, "which others share", "deleted ServiceAccount")
+		binding, err = there.RbacV1().ClusterRoleBindings().Get(t.Context(), "argocd-manager-role-binding", metav1.GetOptions{})
+		f.must(err)
+		if len(binding.Subjects) != 1 || binding.Subjects[0].Name != "other" {
+			t.Errorf("the binding is about %v", binding.Subjects)
+		}
+	})
+
+	t.Run("a secret that somebody made", func(t *testing.T) {
+		f.kubectl("-n", f.control, "create", "secret", "generic", "by-hand", "--from-literal=name=hand", "--from-literal=server=https://hand.example.com")
+		f.kubectl("-n", f.control, "label", "secret", "by-hand", "argocd.argoproj.io/secret-type=cluster")
+		out, _ := towline(0, "list")
+		f.wants(out, "https://hand.example.com", "Failed")
+		_, errOut := towline(0, "rm", "hand", "--yes")
+		f.wants(errOut, "it stays, without the label")
+		s, err := here.CoreV1().Secrets(f.control).Get(t.Context(), "by-hand", metav1.GetOptions{})
+		f.must(err)
+		if len(s.Labels) > 0 || string(s.Data["name"]) != "hand" {
+			t.Errorf("the secret is %v, %v", s.Labels, s.Data)
+		}
 	})
 }
 
@@ -175,8 +223,10 @@ func (f *fixture) logins(there, here kubernetes.Interface) []string {
 func bearer(t *testing.T, s *corev1.Secret) string {
 	t.Helper()
 	var config struct{ BearerToken string }
-	if err := json.Unmarshal(s.Data["config"], &config); err != nil {
-		t.Fatalf("secret %s has no config: %v", s.Name, err)
+	if text := s.Data["config"]; len(text) > 0 {
+		if err := json.Unmarshal(text, &config); err != nil {
+			t.Fatalf("the config of secret %s: %v", s.Name, err)
+		}
 	}
 	return config.BearerToken
 }
