@@ -175,29 +175,46 @@ func secretAttacks() []attack {
 // TestMalicious plays each attack through a worker and in this process. Whatever it is, it must not show what a Secret
 // holds, and the next render must go well.
 func TestMalicious(t *testing.T) {
-	var all []attack
-	for _, some := range [][]attack{fileAttacks(), parserAttacks(), jsonnetAttacks(), helmAttacks(), secretAttacks()} {
-		all = append(all, some...)
-	}
-	shared := testHost(t, HostOptions{Workers: 1})
-	for _, a := range all {
-		t.Run(a.name, func(t *testing.T) {
-			h := shared
-			if a.limits != (Limits{}) {
-				h = testHost(t, HostOptions{Workers: 1, Limits: a.limits})
-			}
-			req := manifest.Request{Source: a.source}
-			result, err := h.Render(t.Context(), manifest.Trees{"": a.tree(t)}, req)
-			a.judge(t, result, err)
-			if a.limits == (Limits{}) {
-				local, localErr := Local(t.Context(), manifest.Trees{"": a.tree(t)}, req)
-				a.judge(t, local, localErr)
-				if fmt.Sprint(err) != fmt.Sprint(localErr) {
-					t.Errorf("in a worker the error is %v, and here %v", err, localErr)
+	play := func(t *testing.T, newHost func(*testing.T, HostOptions) *Host, all []attack) {
+		t.Helper()
+		shared := newHost(t, HostOptions{Workers: 1})
+		for _, a := range all {
+			t.Run(a.name, func(t *testing.T) {
+				h := shared
+				if a.limits != (Limits{}) {
+					h = newHost(t, HostOptions{Workers: 1, Limits: a.limits})
 				}
-			}
-			good(t, shared)
+				a.play(t, h)
+				good(t, shared)
+			})
+		}
+	}
+	t.Run("helm", func(t *testing.T) {
+		t.Parallel()
+		play(t, warmHost, helmAttacks())
+	})
+	for name, some := range map[string][]attack{
+		"files": fileAttacks(), "parsers": parserAttacks(), "jsonnet": jsonnetAttacks(), "secrets": secretAttacks(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, testHost, some)
 		})
+	}
+}
+
+func (a attack) play(t *testing.T, h *Host) {
+	t.Helper()
+	req := manifest.Request{Source: a.source}
+	result, err := h.Render(t.Context(), manifest.Trees{"": a.tree(t)}, req)
+	a.judge(t, result, err)
+	if a.limits != (Limits{}) {
+		return
+	}
+	local, localErr := Local(t.Context(), manifest.Trees{"": a.tree(t)}, req)
+	a.judge(t, local, localErr)
+	if fmt.Sprint(err) != fmt.Sprint(localErr) {
+		t.Errorf("in a worker the error is %v, and here %v", err, localErr)
 	}
 }
 
