@@ -56,11 +56,16 @@ conformance: control-plane ## Play what users of Argo CD rely on, case by case, 
 	$(PLAIN) $(TEST) -count=1 -timeout 20m -parallel 12 ./test/conformance/... $(ARGS)
 
 # The stock tools are built once, into the cache; what they print is compared with what our renderers print.
+STOCK = $${TOWLINE_STOCK:-$${TOWLINE_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/towline}/stock}
+
+.PHONY: stock
+stock:
+	@dir=$(STOCK) && mkdir -p "$$dir" && cd hack/stock && \
+		go build -trimpath -ldflags '-X helm.sh/helm/v4/internal/version.version=v4.3.1' -o "$$dir/" tool
+
 .PHONY: corpus
-corpus: ## Hold our Helm and kustomize against the stock tools, on the charts and overlays of test/corpus
-	@dir=$${TOWLINE_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/towline}/stock && mkdir -p "$$dir" && \
-		(cd hack/stock && go build -trimpath -ldflags '-X helm.sh/helm/v4/internal/version.version=v4.3.1' -o "$$dir/" tool) && \
-		TOWLINE_STOCK=$$dir go test -count=1 -timeout 10m ./test/corpus/... $(ARGS)
+corpus: stock ## Hold our Helm and kustomize against the stock tools, on the charts and overlays of test/corpus
+	@TOWLINE_STOCK=$(STOCK) go test -count=1 -timeout 10m ./test/corpus/... $(ARGS)
 
 .PHONY: faults
 faults: ## Kill the process before and after each write of a sync; CI does so at some of them

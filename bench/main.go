@@ -110,9 +110,9 @@ func scenarios() []scenario {
 			quick: scale{objects: 5_000, repeats: 3},
 		},
 		{
-			name: "render", short: "a render in a confined worker, against the bare call of the library",
+			name: "render", short: "a render in a confined worker, against the bare library and the stock programs; and no render",
 			full: scale{repeats: 5, times: 100}, run: runRender,
-			quick: scale{repeats: 3, times: 30},
+			quick: scale{repeats: 3, times: 10},
 		},
 	}
 }

@@ -47,7 +47,9 @@ type renderCase struct {
 	files map[string]string
 	req   manifest.Request
 	bare  func(files map[string]string) (objects int, err error)
-	// small says that the way to another process and back is most of it, so that no ratio is asked of it.
+	// stock is how the stock program is asked for the same, in the folder of the files; nil where there is none.
+	stock []string
+	// small says that the way to another process and back is most of it, so that no ratio to the library is asked of it.
 	small bool
 }
 
@@ -57,8 +59,10 @@ func renderCases() []renderCase {
 		{name: "directory, 40 files", files: manifestFiles(40), bare: bareDirectory},
 		{name: "directory, 1 file", files: manifestFiles(1), bare: bareDirectory, small: true},
 		{name: "jsonnet, 20 files", files: jsonnetFiles(20), bare: bareJsonnet},
-		{name: "helm, 20 templates", files: chartFiles(20), req: forShop(), bare: bareHelm},
-		{name: "kustomize, 20 resources", files: overlayFiles(20), req: forShop(), bare: bareKustomize},
+		{name: "helm, 20 templates", files: chartFiles(20), req: forShop(), bare: bareHelm, stock: helmTemplate},
+		{name: "helm, 1 template", files: chartFiles(1), req: forShop(), bare: bareHelm, stock: helmTemplate, small: true},
+		{name: "kustomize, 20 resources", files: overlayFiles(20), req: forShop(), bare: bareKustomize, stock: kustomizeBuild},
+		{name: "kustomize, 1 resource", files: overlayFiles(1), req: forShop(), bare: bareKustomize, stock: kustomizeBuild, small: true},
 	}
 }
 
@@ -282,71 +286,126 @@ func bareKustomize(files map[string]string) (objects int, err error) {
 	return bareDirectory(map[string]string{"all": string(text)})
 }
 
-// runRender measures a render in a worker, with nothing kept from before, against the library called here.
+// runRender measures a render in a worker, with nothing kept from before, against the library called here and against the
+// stock programs; and what it costs to find out that nothing has to be rendered.
 func runRender(ctx context.Context, b *bench) error {
+	tools, err := b.stockTools(ctx)
+	if err != nil {
+		return err
+	}
 	host := render.NewHost(render.HostOptions{Command: []string{"/proc/self/exe", renderWord}, Workers: 1, Renders: 1 << 30})
 	defer host.Close()
 	begin := time.Now()
 	sandbox := host.Sandbox()
 	b.report.note("start_ms", micros(time.Since(begin))/1000)
 	b.report.assert(!strings.HasPrefix(sandbox, "none"), "the workers are not confined: %s", sandbox)
-	b.report.columns("what", "objects", "bare, ms", "worker, ms", "worker / bare")
+	b.report.columns("what", "objects", "bare, ms", "worker, ms", "worker / bare", "stock, ms", "stock / worker")
+	against := comparison{}
 	for _, c := range renderCases() {
-		if err := c.measure(ctx, b, host); err != nil {
+		m := renderMeasure{renderCase: c, bench: b, host: host}
+		if err := m.prepare(tools); err != nil {
+			return fmt.Errorf("preparing %s: %w", c.name, err)
+		}
+		err := m.measure(ctx)
+		if err = errors.Join(err, m.clean()); err != nil {
 			return fmt.Errorf("measuring %s: %w", c.name, err)
 		}
+		m.report()
+		against.add(&m)
+	}
+	against.report(b)
+	return b.hits(ctx, host)
+}
+
+// renderMeasure is one case and what it took, in milliseconds for each repeat.
+type renderMeasure struct {
+	renderCase
+	bench *bench
+	host  *render.Host
+	tree  fstest.MapFS
+	// program is the stock program with its arguments, and dir the files on disk for it.
+	program []string
+	dir     string
+	objects int
+	printed []byte
+
+	barely, worker, other sample
+}
+
+func (m *renderMeasure) measure(ctx context.Context) error {
+	m.tree = fstest.MapFS{}
+	for name, text := range m.files {
+		m.tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	for range m.bench.scale.repeats {
+		var took [3][]time.Duration
+		// In turns, so that a busy moment is a moment for all.
+		for i := range m.bench.scale.times + warmUps {
+			for which, do := range []func(context.Context) error{m.call, m.render, m.run} {
+				if which == 2 && (m.program == nil || i%stockEvery != 0) {
+					continue
+				}
+				began := time.Now()
+				if err := do(ctx); err != nil {
+					return err
+				}
+				if i >= warmUps {
+					took[which] = append(took[which], time.Since(began))
+				}
+			}
+		}
+		m.barely, m.worker = append(m.barely, millis(middle(took[0]))), append(m.worker, millis(middle(took[1])))
+		if m.program != nil {
+			m.other = append(m.other, millis(middle(took[2])))
+		}
+	}
+	return m.same()
+}
+
+// call calls the library.
+func (m *renderMeasure) call(context.Context) (err error) {
+	if m.objects, err = m.bare(m.files); err != nil {
+		return fmt.Errorf("calling the library: %w", err)
 	}
 	return nil
 }
 
-func (c renderCase) measure(ctx context.Context, b *bench, host *render.Host) error {
-	tree := fstest.MapFS{}
-	for name, text := range c.files {
-		tree[name] = &fstest.MapFile{Data: []byte(text)}
+// render has a worker render.
+func (m *renderMeasure) render(ctx context.Context) error {
+	result, err := m.host.Render(ctx, manifest.Trees{"": m.tree}, m.req)
+	if err != nil {
+		return fmt.Errorf("rendering in a worker: %w", err)
 	}
-	var bare, worker, ratio sample
-	objects := 0
-	for range b.scale.repeats {
-		var here, there []time.Duration
-		// In turns, so that a busy moment is a moment for both.
-		for i := range b.scale.times + warmUps {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			began := time.Now()
-			n, err := c.bare(c.files)
-			if err != nil {
-				return fmt.Errorf("calling the library: %w", err)
-			}
-			tookHere := time.Since(began)
-			began = time.Now()
-			result, err := host.Render(ctx, manifest.Trees{"": tree}, c.req)
-			if err != nil {
-				return fmt.Errorf("rendering in a worker: %w", err)
-			}
-			tookThere := time.Since(began)
-			b.report.assert(n == len(result.Objects), "%s: the library gave %d objects and the worker %d", c.name, n, len(result.Objects))
-			objects = n
-			if i >= warmUps {
-				here, there = append(here, tookHere), append(there, tookThere)
-			}
-		}
-		bare, worker = append(bare, millis(middle(here))), append(worker, millis(middle(there)))
-		ratio = append(ratio, float64(middle(there))/float64(middle(here)))
-	}
-	b.logf("%s: %s of the bare time", c.name, digits(ratio.median()))
-	b.report.row(c.name, objects, bare.spread(), worker.spread(), ratio.spread())
-	if c.small {
-		b.report.note(figure(c.name), ratio.median())
-		return nil
+	n := len(result.Objects)
+	m.bench.report.assert(n == m.objects, "%s: the library gave %d objects and the worker %d", m.name, m.objects, n)
+	return nil
+}
+
+func (m *renderMeasure) report() {
+	r := m.bench.report
+	ratio := ratios(m.worker, m.barely)
+	m.bench.logf("%s: %s of the bare time", m.name, digits(ratio.median()))
+	times := ratios(m.other, m.worker)
+	r.row(m.name, m.objects, m.barely.spread(), m.worker.spread(), ratio.spread(), m.other.spread(), times.spread())
+	if m.small {
+		r.note(figure(m.name), ratio.median())
+		return
 	}
 	// 0.8 of the library's speed.
-	b.report.atMost(figure(c.name), ratio.median(), 1.25)
-	return nil
+	r.atMost(figure(m.name), ratio.median(), 1.25)
+}
+
+// ratios are those of the repeats, one by one.
+func ratios(of, to sample) sample {
+	out := make(sample, min(len(of), len(to)))
+	for i := range out {
+		out[i] = of[i] / to[i]
+	}
+	return out
 }
 
 // warmUps are renders that do not count: the worker's heap has yet to find its size.
-const warmUps = 10
+const warmUps = 5
 
 func middle(all []time.Duration) time.Duration {
 	slices.Sort(all)

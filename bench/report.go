@@ -41,11 +41,28 @@ type machine struct {
 	LoadAfter  string `json:"loadAfter"`
 }
 
-// goal is a figure and what it must not exceed.
+// goal is a figure and what it must not exceed or, where there is a Least, not
+// fall below.
 type goal struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Most  float64 `json:"most"`
+	Least float64 `json:"least,omitempty"`
+}
+
+func (g goal) missed() bool {
+	if g.Least > 0 {
+		return g.Value < g.Least
+	}
+	return g.Value > g.Most
+}
+
+// bound is the goal in words.
+func (g goal) bound() string {
+	if g.Least > 0 {
+		return "at least " + digits(g.Least)
+	}
+	return "at most " + digits(g.Most)
 }
 
 // fact is a figure that decides nothing.
@@ -68,6 +85,11 @@ func (r *report) assert(holds bool, format string, args ...any) {
 // atMost adds a figure that decides.
 func (r *report) atMost(name string, value, most float64) {
 	r.Goals = append(r.Goals, goal{Name: name, Value: value, Most: most})
+}
+
+// atLeast adds a figure that decides by being large.
+func (r *report) atLeast(name string, value, least float64) {
+	r.Goals = append(r.Goals, goal{Name: name, Value: value, Least: least})
 }
 
 // note adds a figure for the last line that decides nothing.
@@ -98,7 +120,7 @@ func (r *report) finish(w io.Writer, folder string) error {
 		return fmt.Errorf("refusing to report %s, the run is not what it should be:\n  %s", r.Scenario, strings.Join(r.broken, "\n  "))
 	}
 	r.Machine.LoadAfter = loadAverage()
-	r.Pass = !slices.ContainsFunc(r.Goals, func(g goal) bool { return g.Value > g.Most })
+	r.Pass = !slices.ContainsFunc(r.Goals, goal.missed)
 	r.print(w)
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -120,13 +142,13 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "goal\tmeasured\tat most\t")
+	fmt.Fprintln(t, "goal\tmeasured\twanted\t")
 	for _, g := range r.Goals {
 		verdict := ""
-		if g.Value > g.Most {
+		if g.missed() {
 			verdict = "missed"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", g.Name, digits(g.Value), digits(g.Most), verdict)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", g.Name, digits(g.Value), g.bound(), verdict)
 	}
 	_ = t.Flush()
 	fmt.Fprintf(w, "\nload average before %s, after %s, on %d CPUs\n", r.Machine.LoadBefore, r.Machine.LoadAfter, r.Machine.CPUs)

@@ -46,6 +46,15 @@ func TestLastLine(t *testing.T) {
 			want:   "x pass=no requests=0 ratio=1.31",
 			err:    errGoalMissed,
 		},
+		"a goal that is a floor": {
+			report: func(r *report) { r.atLeast("times", 5, 5) },
+			want:   "x pass=yes times=5",
+		},
+		"a floor that is missed": {
+			report: func(r *report) { r.atMost("ratio", 1, 2); r.atLeast("times", 4.9, 5) },
+			want:   "x pass=no ratio=1 times=4.90",
+			err:    errGoalMissed,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

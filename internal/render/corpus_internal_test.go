@@ -11,7 +11,7 @@ import (
 // TestCorpusInAWorker renders the charts and overlays of test/corpus as the product does: neither confinement nor the way
 // to another process and back makes a difference.
 func TestCorpusInAWorker(t *testing.T) {
-	h := testHost(t, HostOptions{Workers: 1})
+	h := warmHost(t, HostOptions{Workers: 1})
 	for _, tool := range []string{"helm", "kustomize"} {
 		t.Run(tool, func(t *testing.T) {
 			story.Play(t, "../../test/corpus/"+tool+"/*.txtar", func(t *testing.T, part map[string][]byte) string {

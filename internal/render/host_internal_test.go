@@ -132,6 +132,7 @@ func TestBombs(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := testHost(t, HostOptions{Workers: 1, Limits: tc.limits})
 			good(t, h)
 			_, err := h.Render(t.Context(), manifest.Trees{"": shop}, plugin(tc.plugin))
@@ -212,6 +213,7 @@ func TestRecycling(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := testHost(t, HostOptions{Workers: 1})
 			before := pidOf(t, h)
 			_, err := h.Render(t.Context(), tc.trees, tc.req)

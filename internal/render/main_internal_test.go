@@ -16,16 +16,27 @@ import (
 
 const (
 	workerArgument = "render-worker"
+	coldArgument   = "cold-worker"
 	probeArgument  = "render-probe"
 )
+
+// coldWarmUps are for workers that need not know Helm and kustomize: under the race detector those take a second to warm
+// up, and most tests start several workers.
+func coldWarmUps() map[string]manifest.Request {
+	return map[string]manifest.Request{"plain": warmUps()["plain"]}
+}
 
 func TestMain(m *testing.M) {
 	tools[v1alpha1.SourceTypePlugin] = testTool
 	if len(os.Args) > 1 {
 		ctx := context.Background()
 		switch os.Args[1] {
-		case workerArgument:
-			if err := Work(ctx, os.Stdin, os.Stdout); err != nil {
+		case workerArgument, coldArgument:
+			first := warmUps()
+			if os.Args[1] == coldArgument {
+				first = coldWarmUps()
+			}
+			if err := work(ctx, os.Stdin, os.Stdout, first); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
@@ -38,9 +49,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// testHost has workers that render plain manifests, and what the tests' own tool makes.
 func testHost(t *testing.T, o HostOptions) *Host {
 	t.Helper()
-	o.Command = []string{os.Args[0], workerArgument}
+	return hostWith(t, coldArgument, o)
+}
+
+// warmHost has workers that are ready for everything, as the product's are.
+func warmHost(t *testing.T, o HostOptions) *Host {
+	t.Helper()
+	return hostWith(t, workerArgument, o)
+}
+
+func hostWith(t *testing.T, argument string, o HostOptions) *Host {
+	t.Helper()
+	o.Command = []string{os.Args[0], argument}
 	h := NewHost(o)
 	t.Cleanup(h.Close)
 	return h

@@ -106,12 +106,12 @@ func probe(ctx context.Context, how, address string) {
 	go func() { time.Sleep(time.Hour) }()
 	switch how {
 	case "all":
-		warm(ctx)
+		warm(ctx, warmUps())
 		out["sandbox"] = confine()
 	case "files":
 		out["sandbox"] = restrictFiles()
 	case "calls":
-		warm(ctx)
+		warm(ctx, coldWarmUps())
 		if err := filterCalls(); err != nil {
 			out["sandbox"] = err.Error()
 		}

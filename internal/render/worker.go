@@ -43,11 +43,16 @@ const (
 // Work is the worker process: it answers the requests that come in until there are none left. It must be given a process
 // of its own, from which it takes files, network and programs before it reads a byte.
 func Work(ctx context.Context, in io.Reader, out io.Writer) error {
+	return work(ctx, in, out, warmUps())
+}
+
+// work is Work with what is to be rendered first.
+func work(ctx context.Context, in io.Reader, out io.Writer, first map[string]manifest.Request) error {
 	// What is rendered does not depend on the machine.
 	time.Local = time.UTC
 	debug.SetMaxStack(stackLimit)
 	debug.SetGCPercent(200)
-	warm(ctx)
+	warm(ctx, first)
 	level := confine()
 	if err := worker.WriteFrame(out, worker.AppendText(worker.NewFrame(nil), level)); err != nil {
 		return err
@@ -68,10 +73,10 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // warm renders something with each tool, so that what is made once is made while files can still be opened.
-func warm(ctx context.Context) {
+func warm(ctx context.Context, first map[string]manifest.Request) {
 	// The runtime's own descriptor for timers.
 	time.AfterFunc(time.Hour, func() {}).Stop()
-	for _, req := range warmUps() {
+	for _, req := range first {
 		_, _ = Local(ctx, manifest.Trees{"": samples}, req)
 	}
 }
