@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -35,7 +34,7 @@ func withDeclarations(e *cli.Env) {
 		}
 		return c.ApplicationSets(), nil
 	}
-	e.Generator = noGenerator
+	e.Generator = newGenerator
 	e.Roster = func(_ context.Context, f cli.Flags) (cli.Roster, error) { return openRoster(f) }
 	e.Target = func(_ context.Context, f cli.Flags, name string) (cli.Target, error) {
 		return openTarget(f.Kubeconfig, name)
@@ -48,11 +47,6 @@ func withDeclarations(e *cli.Env) {
 		return h.Target(c)
 	}
 	e.Edit = edit
-}
-
-func noGenerator(context.Context, cli.Flags) (cli.Generator, error) {
-	return nil, errors.New("this version cannot show what an ApplicationSet generates; " +
-		"create it, and `towline appset get` shows its applications")
 }
 
 func openRoster(f cli.Flags) (*registrar.Hub, error) {

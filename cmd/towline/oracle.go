@@ -11,6 +11,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/appset"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/core/secret"
@@ -100,9 +101,11 @@ func (s keyStore) ConfigMap(ctx context.Context, namespace, name string) (map[st
 }
 
 // knownClusters are the clusters that generators know of.
-func (p *parts) knownClusters() []appset.Cluster {
+func (p *parts) knownClusters() []appset.Cluster { return generatorClusters(p.settings.Clusters()) }
+
+func generatorClusters(known *destination.Set) []appset.Cluster {
 	var out []appset.Cluster
-	for _, c := range p.settings.Clusters().All() {
+	for _, c := range known.All() {
 		out = append(out, appset.Cluster{
 			Name: c.Name, Server: c.Server, Project: c.Project, Labels: c.Labels, Annotations: c.Annotations, Local: c.Secret == "",
 		})

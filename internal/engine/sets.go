@@ -150,6 +150,19 @@ func (e *Engine) ReconcileSet(ctx context.Context, name string, l SetLook) (SetR
 	return e.generateSet(ctx, set)
 }
 
+// Generate is what a set stands for, for somebody who looks. It writes nothing.
+func (e *Engine) Generate(ctx context.Context, set *v1alpha1.ApplicationSet) (appset.Result, error) {
+	g := &generation{engine: e, set: set}
+	defer g.close()
+	if err := g.generate(ctx); err != nil {
+		return appset.Result{}, err
+	}
+	if g.result.Failure != "" {
+		return appset.Result{}, errors.New(g.result.Failure)
+	}
+	return g.result, nil
+}
+
 // generateSet generates a set and writes what differs.
 func (e *Engine) generateSet(ctx context.Context, set *v1alpha1.ApplicationSet) (SetResult, error) {
 	g := &generation{engine: e, set: set, state: e.setStates.of(set.Name)}
