@@ -164,7 +164,8 @@ func (g *generating) measure(ctx context.Context) error {
 	row("nothing changed", again, t)
 	r.assert(len(t.onHub) == 0 || t.onHub["create"]+t.onHub["patch"]+t.onHub["delete"] == 0, "a pass without a change made %v", t.onHub)
 
-	if _, err := g.git.Commit(repository, "main", "change one", map[string]*string{configFile(n / 2): new(configText(n/2, 1))}); err != nil {
+	change := map[string]*string{configFile(n / 2): new(configText(n/2, 1))}
+	if _, err := g.git.Commit(repository, "main", "change one", change); err != nil {
 		return err
 	}
 	if _, err := g.engine.tell(order{Do: "hint", Object: g.world.source()}); err != nil {

@@ -35,7 +35,8 @@ func (g *global) register(cmd *cobra.Command, env *Env) {
 	f := cmd.PersistentFlags()
 	f.StringVar(&g.Kubeconfig, "kubeconfig", "", "path to the kubeconfig file (default: as kubectl does)")
 	f.StringVar(&g.Context, "context", "", "context of the kubeconfig (default: the current one)")
-	f.StringVarP(&g.Namespace, "namespace", "n", env.namespace(), "namespace of the installation, and of its applications unless they live elsewhere")
+	f.StringVarP(&g.Namespace, "namespace", "n", env.namespace(),
+		"namespace of the installation, and of its applications unless they live elsewhere")
 	f.StringVar(&env.colour, "color", colourAuto, "when to colour: auto, always or never")
 	fixed(cmd, "color", colourAuto, colourAlways, colourNever)
 }

@@ -181,7 +181,8 @@ func setOf(app *v1alpha1.Application) string {
 // madeDiffer says whether what a set writes is another.
 func madeDiffer(old, app *v1alpha1.Application) bool {
 	return !equality.Semantic.DeepEqual(old.Spec, app.Spec) || !equality.Semantic.DeepEqual(old.Labels, app.Labels) ||
-		!equality.Semantic.DeepEqual(old.Finalizers, app.Finalizers) || !equality.Semantic.DeepEqual(old.OwnerReferences, app.OwnerReferences) ||
+		!equality.Semantic.DeepEqual(old.Finalizers, app.Finalizers) ||
+		!equality.Semantic.DeepEqual(old.OwnerReferences, app.OwnerReferences) ||
 		annotationsDiffer(old.Annotations, app.Annotations) || (old.DeletionTimestamp == nil) != (app.DeletionTimestamp == nil)
 }
 
@@ -262,7 +263,8 @@ func (c *Controller) nextSet(ctx context.Context) bool {
 func (c *Controller) reconcileSet(ctx context.Context, name string, l engine.SetLook) (result engine.SetResult, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			slog.ErrorContext(ctx, "reconciling an ApplicationSet panicked", "applicationset", name, "panic", r, "stack", string(debug.Stack()))
+			slog.ErrorContext(ctx, "reconciling an ApplicationSet panicked", "applicationset", name, "panic", r,
+				"stack", string(debug.Stack()))
 			err = fmt.Errorf("reconciling ApplicationSet %q: %v", name, r)
 		}
 	}()

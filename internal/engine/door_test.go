@@ -159,7 +159,7 @@ func call(t *testing.T, d *door, m reflect.Method, k object.Key) error {
 		}
 	}
 	for _, out := range reflect.ValueOf(d).MethodByName(m.Name).Call(args) {
-		if err, ok := out.Interface().(error); ok {
+		if err, ok := reflect.TypeAssert[error](out); ok {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ type generation struct {
 // generate asks for what the generators need until they need no more. An error
 // means that not everything is known, and so nothing is.
 func (g *generation) generate(ctx context.Context) error {
-	g.clusters = g.engine.SetOptions.known()
+	g.clusters = g.engine.known()
 	g.needs, g.answers = map[string]appset.Need{}, map[string]appset.Answer{}
 	world := appset.World{
 		Clusters: g.clusters, Answers: g.answers,
@@ -169,7 +169,8 @@ func (g *generation) verify(ctx context.Context, of manifest.Origin, commit stri
 		}
 	}
 	if why != "" {
-		return fault.Terminalf("NotSigned", "project %q wants the commits of %s signed, and %s %s", of.Project, of.RepoURL, short(commit), why)
+		return fault.Terminalf("NotSigned", "project %q wants the commits of %s signed, and %s %s",
+			of.Project, of.RepoURL, short(commit), why)
 	}
 	return nil
 }

@@ -129,7 +129,10 @@ func (g *generation) remove(ctx context.Context, r appset.Removal) error {
 	slog.InfoContext(ctx, "application of a set goes", "applicationset", g.set.Name, "app", r.App.Name, "cascade", r.Cascade, "why", r.Why)
 	if !r.Cascade {
 		next := r.App.DeepCopy()
-		next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool { _, cascades := propagations[f]; return cascades || hookFinalizer(f) })
+		next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool {
+			_, cascades := propagations[f]
+			return cascades || hookFinalizer(f)
+		})
 		if err := g.rewrite(ctx, appset.Update{Was: r.App, Next: next}); err != nil {
 			return err
 		}

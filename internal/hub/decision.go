@@ -46,8 +46,8 @@ func (d *Decisions) Read(ctx context.Context, gen *v1alpha1.DuckTypeGenerator) (
 	}
 	for _, key := range []string{"apiVersion", "kind", "statusListKey", "matchKey"} {
 		if data[key] == "" {
-			return appset.Answer{}, fault.Terminalf("NotComplete", "config map %q has no %s; a decision needs apiVersion, kind, statusListKey and matchKey",
-				gen.ConfigMapRef, key)
+			return appset.Answer{}, fault.Terminalf("NotComplete",
+				"config map %q has no %s; a decision needs apiVersion, kind, statusListKey and matchKey", gen.ConfigMapRef, key)
 		}
 	}
 	gv, err := schema.ParseGroupVersion(data["apiVersion"])
@@ -60,23 +60,36 @@ func (d *Decisions) Read(ctx context.Context, gen *v1alpha1.DuckTypeGenerator) (
 	}
 	out := appset.Answer{MatchKey: data["matchKey"]}
 	for _, u := range objects {
-		entries, found, err := unstructured.NestedSlice(u.Object, "status", data["statusListKey"])
-		if err != nil || !found {
-			// Who has not decided yet has not decided on nothing.
-			return appset.Answer{}, fault.Transientf("NotDecided", "%s %q has no list status.%s", data["kind"], u.GetName(), data["statusListKey"])
+		found, err := entries(u, data["kind"], data["statusListKey"])
+		if err != nil {
+			return appset.Answer{}, err
 		}
-		for _, e := range entries {
-			entry, ok := e.(map[string]any)
-			if !ok {
-				return appset.Answer{}, fault.Terminalf("NotReadable", "status.%s of %s %q has an entry that is no object", data["statusListKey"], data["kind"], u.GetName())
-			}
-			out.Sets = append(out.Sets, entry)
-		}
+		out.Sets = append(out.Sets, found...)
 	}
 	return out, nil
 }
 
-func (d *Decisions) objects(ctx context.Context, gvr schema.GroupVersionResource, gen *v1alpha1.DuckTypeGenerator) ([]unstructured.Unstructured, error) {
+// entries are the list in the status of an object. Who has none has not decided
+// yet, which is not to decide on nothing.
+func entries(u unstructured.Unstructured, kind, key string) ([]map[string]any, error) {
+	list, found, err := unstructured.NestedSlice(u.Object, "status", key)
+	if err != nil || !found {
+		return nil, fault.Transientf("NotDecided", "%s %q has no list status.%s", kind, u.GetName(), key)
+	}
+	var out []map[string]any
+	for _, e := range list {
+		entry, ok := e.(map[string]any)
+		if !ok {
+			return nil, fault.Terminalf("NotReadable", "status.%s of %s %q has an entry that is no object", key, kind, u.GetName())
+		}
+		out = append(out, entry)
+	}
+	return out, nil
+}
+
+func (d *Decisions) objects(
+	ctx context.Context, gvr schema.GroupVersionResource, gen *v1alpha1.DuckTypeGenerator,
+) ([]unstructured.Unstructured, error) {
 	r := d.client.Resource(gvr).Namespace(d.namespace)
 	if gen.Name != "" {
 		u, err := r.Get(ctx, gen.Name, metav1.GetOptions{})

@@ -78,7 +78,8 @@ func parseSets(params map[string]string, byLetter bool) (Sets, []string) {
 	if text := params[v1alpha1.KeyParamAppSetRequeueAfter]; text != "" {
 		d, err := duration(text)
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v; looking again when generators ask for it", v1alpha1.KeyParamAppSetRequeueAfter, err))
+			problems = append(problems, fmt.Sprintf("%s: %v; looking again when generators ask for it",
+				v1alpha1.KeyParamAppSetRequeueAfter, err))
 		}
 		s.Requeue = d
 	}

@@ -39,7 +39,8 @@ func parseTenancy(data map[string]string, byLetter bool) (policy.Tenancy, []stri
 		LabelSelector metav1.LabelSelector `json:"labelSelector"`
 	}
 	if err := yaml.UnmarshalStrict([]byte(data[v1alpha1.KeyGlobalProjects]), &globals); err != nil {
-		problems = append(problems, fmt.Sprintf("%s: it is not a list of {labelSelector, projectName}: %v", v1alpha1.KeyGlobalProjects, err))
+		problems = append(problems, fmt.Sprintf("%s: it is not a list of {labelSelector, projectName}: %v",
+			v1alpha1.KeyGlobalProjects, err))
 		// Which rules are missing is not known, so that nobody may go on without them.
 		t.Globals = []policy.Global{{Project: unreadable}}
 		return t, problems

@@ -19,11 +19,13 @@ func TestTenancy(t *testing.T) {
 		"impersonation is enforced": {map[string]string{"application.sync.impersonation.enabled": "true"}, policy.Tenancy{Impersonate: true}, 0},
 		"unless it is not": {
 			map[string]string{"application.sync.impersonation.enabled": "true", "application.sync.impersonation.enforced": "false"},
-			policy.Tenancy{Impersonate: true, Optional: true}, 0,
+			policy.Tenancy{Impersonate: true, Optional: true},
+			0,
 		},
 		"nonsense is the safe side": {
 			map[string]string{"application.sync.impersonation.enabled": "yes!", "application.sync.impersonation.enforced": "no!"},
-			policy.Tenancy{Impersonate: true}, 2,
+			policy.Tenancy{Impersonate: true},
+			2,
 		},
 		"the profile of Argo CD": {map[string]string{"towline.profile": "argocd"}, policy.Tenancy{ByLetter: true}, 0},
 		"global projects": {
@@ -33,11 +35,13 @@ func TestTenancy(t *testing.T) {
 				Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 					{Key: "opt", Operator: metav1.LabelSelectorOpIn, Values: []string{"prod"}},
 				}},
-			}}}, 0,
+			}}},
+			0,
 		},
 		"global projects that cannot be read": {
 			map[string]string{"globalProjects": "base"},
-			policy.Tenancy{Globals: []policy.Global{{Project: unreadable}}}, 1,
+			policy.Tenancy{Globals: []policy.Global{{Project: unreadable}}},
+			1,
 		},
 	}
 	for name, c := range cases {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -234,9 +235,7 @@ func tenancy(t *testing.T, ruled bool) {
 	f.projects(attacks)
 	for _, at := range attacks {
 		files := map[string]string{"own.yaml": configMap("own-"+at.name, "", "")}
-		for name, text := range at.files {
-			files[name] = text
-		}
+		maps.Copy(files, at.files)
 		f.must(f.git.Create(at.name, files))
 	}
 	if ruled {

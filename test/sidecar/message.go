@@ -103,6 +103,7 @@ func (r *Received) metadata(m []byte) error {
 			})
 			r.Variables = append(r.Variables, name+"="+value)
 			return err
+		default:
 		}
 		return nil
 	})

@@ -79,7 +79,8 @@ func NewSet(entries []Cluster, inCluster bool) *Set {
 		}
 		if key == own && !inCluster {
 			s.problems = append(s.problems, fmt.Sprintf(
-				"secret %q is for the cluster that the controller runs in, which %s: \"false\" turns off", c.Secret, v1alpha1.KeyInClusterEnabled))
+				"secret %q is for the cluster that the controller runs in, which %s: \"false\" turns off",
+				c.Secret, v1alpha1.KeyInClusterEnabled))
 			continue
 		}
 		s.byServer[key] = c

@@ -10,7 +10,7 @@ import (
 // the entries that cannot be understood, which take in nothing.
 func MatchesNamespace(list []string, namespace string) (matches bool, broken []string) {
 	for _, written := range list {
-		result := misses
+		var result outcome
 		if inner, ok := strings.CutPrefix(written, "/"); ok && strings.HasSuffix(inner, "/") && len(inner) > 1 {
 			expression, err := regexp.Compile(strings.TrimSuffix(inner, "/"))
 			result = invalid

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -104,14 +105,14 @@ func EffectiveWindows(p *v1alpha1.AppProject, globals []*v1alpha1.AppProject) []
 
 // called is the project in a sentence, with those whose rules are among its own: one of them is the one to change.
 func (p Project) called() string {
-	text := fmt.Sprintf("project %q", p.Name)
+	var text strings.Builder
+	fmt.Fprintf(&text, "project %q", p.Name)
 	for i, g := range p.Globals {
+		word := " and"
 		if i == 0 {
-			text += " with its global project"
-		} else {
-			text += " and"
+			word = " with its global project"
 		}
-		text += fmt.Sprintf(" %q", g)
+		fmt.Fprintf(&text, "%s %q", word, g)
 	}
-	return text
+	return text.String()
 }
