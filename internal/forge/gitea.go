@@ -71,7 +71,7 @@ func (g *giteaRepos) repos(ctx context.Context) ([]repo, error) {
 		return nil, err
 	}
 	found, err := list(ctx, g.session, listing[giteaRepo]{
-		path: "orgs/" + segment(g.owner) + "/repos", pages: giteaPages,
+		path: "orgs/" + segment(g.owner) + "/repos", pages: giteaPages, hides: true,
 		id: func(r giteaRepo) string {
 			if r.ID <= 0 {
 				return ""
@@ -134,7 +134,8 @@ func (g *giteaRepos) here(ctx context.Context, r repo) error {
 }
 
 func (g *giteaRepos) branches(ctx context.Context, r repo, only string) ([]branch, error) {
-	return branchesAt(ctx, g.session, listing[listedBranch]{path: g.at(r) + "/branches", pages: giteaPages}, only)
+	// Those that its books have and its repository has not are taken off the total of their own page alone.
+	return branchesAt(ctx, g.session, listing[listedBranch]{path: g.at(r) + "/branches", pages: giteaPages, hides: true}, only)
 }
 
 func (g *giteaRepos) has(ctx context.Context, r repo, branch, path string) (bool, error) {

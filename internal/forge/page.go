@@ -23,6 +23,9 @@ type listing[T any] struct {
 	pages pages
 	// id tells one entry from another; it is empty if the entry lacks what it must have.
 	id func(T) string
+	// hides says that the forge counts entries which it does not show: its totals are those of others too, and a page may
+	// have nothing for us.
+	hides bool
 }
 
 // pages are how many entries a full page has, and the word that a forge has for that.
@@ -62,7 +65,7 @@ func list[T any](ctx context.Context, s *session, l listing[T]) ([]T, error) {
 		if err != nil {
 			return nil, fmt.Errorf("page %d: %w", len(p.read)+1, err)
 		}
-		if announced && got == 0 {
+		if announced && got == 0 && !l.hides {
 			return nil, p.torn("page %d, which was announced, is empty", len(p.read))
 		}
 		if err := p.announce(header); err != nil {
@@ -70,7 +73,11 @@ func list[T any](ctx context.Context, s *session, l listing[T]) ([]T, error) {
 		}
 		query, announced = p.next(header, query, got)
 	}
-	if p.total >= 0 && len(p.all) != p.total {
+	if p.hides && p.total > 0 && len(p.all) == 0 {
+		return nil, fault.Terminalf("ForgeDenied", "the list at %s/%s has %d entries, and none of them is shown to this login; have it "+
+			"given access", shown(s.base), l.path, p.total)
+	}
+	if !p.hides && p.total >= 0 && len(p.all) != p.total {
 		return nil, p.torn("it has %d entries by its own word, and %d came", p.total, len(p.all))
 	}
 	if len(p.read) < p.last {
@@ -117,7 +124,7 @@ func (p *pager[T]) turn(ctx context.Context, query url.Values) (http.Header, int
 // announce takes down what a page says of the whole list, and that the pages say the same.
 func (p *pager[T]) announce(h http.Header) error {
 	total := totalOf(h)
-	if p.total >= 0 && total >= 0 && total != p.total {
+	if p.total >= 0 && total >= 0 && total != p.total && !p.hides {
 		return p.torn("it changed while it was read, from %d entries to %d", p.total, total)
 	}
 	p.total = max(p.total, total)
@@ -152,7 +159,7 @@ func (p *pager[T]) next(h http.Header, query url.Values, got int) (next url.Valu
 	}
 	next.Set("page", strconv.Itoa(at+1))
 	switch {
-	case p.total >= 0 && len(p.all) < p.total:
+	case p.total >= 0 && len(p.all) < p.total && !p.hides:
 		return next, true
 	case p.total < 0 && p.last == 0 && got >= p.pages.size:
 		return next, false

@@ -224,6 +224,28 @@ func TestNotWhole(t *testing.T) {
 	})
 }
 
+// Gitea counts repositories that it does not show. One that shows none of them is no empty organisation.
+func TestHiddenRepositories(t *testing.T) {
+	f := start(t, forgetest.Gitea)
+	f.Page = 2
+	repo := func(id int64, hidden bool) forgetest.Repo {
+		return forgetest.Repo{ID: id, Name: fmt.Sprint("r", id), Default: "main", Commits: map[string]string{"main": sha1}, Hidden: hidden}
+	}
+	f.Repos = []forgetest.Repo{repo(1, true), repo(2, true), repo(3, false), repo(4, true), repo(5, true), repo(6, true), repo(7, false)}
+	got, err := newForges(t).Repositories(t.Context(), reposOf(f), scope)
+	if diff := cmp.Diff([]string{"r3", "r7"}, values(got.Sets, "repository")); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	f.Do(func() { f.Repos[2].Hidden, f.Repos[6].Hidden = true, true })
+	if got, err := newForges(t).Repositories(t.Context(), reposOf(f), scope); fault.ReasonOf(err) != "ForgeDenied" {
+		t.Errorf("%v, %v", got, err)
+	}
+	f.Do(func() { f.Repos = nil })
+	if got, err := newForges(t).Repositories(t.Context(), reposOf(f), scope); err != nil || got.Sets == nil || len(got.Sets) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // A link that names a last page is held to it.
 func TestFewerPagesThanAnnounced(t *testing.T) {
 	f := start(t, forgetest.GitHub)

@@ -49,7 +49,11 @@ func (f *Forge) hub(r *http.Request, names []string) Answer {
 	if len(names) == 3 && names[0] == "orgs" && names[1] == Owner && names[2] == "repos" {
 		var all []any
 		for _, repo := range f.Repos {
-			all = append(all, f.hubRepo(repo))
+			if repo.Hidden && f.Kind == Gitea {
+				all = append(all, nil) // counted, and left out of its page
+			} else if !repo.Hidden {
+				all = append(all, f.hubRepo(repo))
+			}
 		}
 		return f.list(r, all, false)
 	}

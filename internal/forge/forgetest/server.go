@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,6 +48,8 @@ type Repo struct {
 	Pulls    []Pull
 	// Group is where it is in GitLab, if not directly with the owner.
 	Group string
+	// Hidden says that the login may not see it.
+	Hidden bool
 	// Shared says that it is of others, who share it with the owner.
 	Shared bool
 }
@@ -222,7 +225,11 @@ func (f *Forge) list(r *http.Request, all []any, noLinks bool) Answer {
 	at = max(at, 1)
 	last := max((len(all)+size-1)/size, 1)
 	from, to := min((at-1)*size, len(all)), min(at*size, len(all))
-	answer := one(append([]any{}, all[from:to]...))
+	shown := slices.DeleteFunc(append([]any{}, all[from:to]...), func(entry any) bool { return entry == nil })
+	answer := one(shown)
+	if f.Kind == Gitea && len(all) == 0 {
+		answer.Body = []byte("null") // as it does for some lists
+	}
 	total := strconv.Itoa(len(all))
 	switch f.Kind {
 	case GitLab:
