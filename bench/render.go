@@ -339,19 +339,9 @@ func (m *renderMeasure) measure(ctx context.Context) error {
 	}
 	for range m.bench.scale.repeats {
 		var took [3][]time.Duration
-		// In turns, so that a busy moment is a moment for all.
 		for i := range m.bench.scale.times + warmUps {
-			for which, do := range []func(context.Context) error{m.call, m.render, m.run} {
-				if which == 2 && (m.program == nil || i%stockEvery != 0) {
-					continue
-				}
-				began := time.Now()
-				if err := do(ctx); err != nil {
-					return err
-				}
-				if i >= warmUps {
-					took[which] = append(took[which], time.Since(began))
-				}
+			if err := m.turn(ctx, i, &took); err != nil {
+				return err
 			}
 		}
 		m.barely, m.worker = append(m.barely, millis(middle(took[0]))), append(m.worker, millis(middle(took[1])))
@@ -360,6 +350,23 @@ func (m *renderMeasure) measure(ctx context.Context) error {
 		}
 	}
 	return m.same()
+}
+
+// turn does the same in each way, one after the other, so that a busy moment is a moment for all.
+func (m *renderMeasure) turn(ctx context.Context, i int, took *[3][]time.Duration) error {
+	for which, do := range []func(context.Context) error{m.call, m.render, m.run} {
+		if which == 2 && (m.program == nil || i%stockEvery != 0) {
+			continue
+		}
+		began := time.Now()
+		if err := do(ctx); err != nil {
+			return err
+		}
+		if i >= warmUps {
+			took[which] = append(took[which], time.Since(began))
+		}
+	}
+	return nil
 }
 
 // call calls the library.

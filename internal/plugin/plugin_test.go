@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 // sockets is a folder whose name is short: the name of a socket must be.
 func sockets(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "p-")
+	dir, err := os.MkdirTemp("", "p-") //nolint:usetesting // that name would be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,8 @@ func TestHostilePlugins(t *testing.T) {
 		"it fails": {sidecar.Plugin{Do: sidecar.Fail, Say: "no such file: ü%20\nline two"}, bound, fault.Transient, "PluginFailed", []string{`plugin "it" failed: no such file: ü%20` + "\nline two"}},
 		"M24 it tells secrets": {
 			sidecar.Plugin{Do: sidecar.Fail, Say: "cannot use hunter2hunter2 and swordfish and " + "topsecretvalue at level high"},
-			bound, fault.Transient, "PluginFailed", []string{"cannot use ++++++++ and ++++++++ and ++++++++ at level high"},
+			bound, fault.Transient, "PluginFailed",
+			[]string{"cannot use ++++++++ and ++++++++ and ++++++++ at level high"},
 		},
 		"it complains at length":   {sidecar.Plugin{Do: sidecar.Fail, Before: 100 << 10, Say: "the end"}, bound, fault.Transient, "PluginFailed", []string{"xxx … xxx", "the end"}},
 		"it complains without end": {sidecar.Plugin{Do: sidecar.Fail, Before: 1 << 20, Say: "the end"}, bound, fault.Transient, "PluginUnavailable", nil},

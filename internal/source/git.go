@@ -62,7 +62,8 @@ func newProgram(o Options, home string) (program, error) {
 		protocols += ":file"
 	}
 	return program{
-		path: path, home: home, timeout: o.Timeout, limits: limits{file: o.MaxFetch, memory: o.MaxMemory}, slots: make(chan struct{}, o.Parallel),
+		path: path, home: home, timeout: o.Timeout, limits: limits{file: o.MaxFetch, memory: o.MaxMemory},
+		slots: make(chan struct{}, o.Parallel),
 		env: append([]string{
 			"PATH=" + filepath.Dir(path) + ":/usr/local/bin:/usr/bin:/bin",
 			"HOME=" + home, "XDG_CONFIG_HOME=" + home, "LC_ALL=C",

@@ -97,8 +97,10 @@ func (f *fixture) start(flags ...string) {
 	f.Helper()
 	ready := make(chan struct{})
 	f.log.notify("msg=ready", ready)
-	f.process = exec.CommandContext(context.Background(), binary, append([]string{"run",
-		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0"}, flags...)...)
+	args := append([]string{
+		"run", "--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0",
+	}, flags...)
+	f.process = exec.CommandContext(context.Background(), binary, args...)
 	f.process.Stderr = f.log
 	f.process.SysProcAttr = dieWithParent()
 	f.must(f.process.Start())

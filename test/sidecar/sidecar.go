@@ -53,14 +53,20 @@ const (
 	Hang = "hang"
 	// Endless answers and answers.
 	Endless = "endless"
-	// Large answers with 3 MiB of manifests, LargeOne with one of 3 MiB.
-	Large, LargeOne = "large", "large one"
-	// Garbage answers with bytes that are no message, Text with something that is no manifest.
-	Garbage, Text = "garbage", "text"
+	// Large answers with 3 MiB of manifests.
+	Large = "large"
+	// LargeOne answers with one manifest of 3 MiB.
+	LargeOne = "large one"
+	// Garbage answers with bytes that are no message.
+	Garbage = "garbage"
+	// Text answers with what Say has.
+	Text = "text"
 	// Die ends the process in the middle of what it is sent.
 	Die = "die"
-	// Noise does not speak gRPC, Deaf does not speak at all.
-	Noise, Deaf = "noise", "deaf"
+	// Noise does not speak gRPC.
+	Noise = "noise"
+	// Deaf does not speak at all.
+	Deaf = "deaf"
 )
 
 // variable names the environment variable by which a test's own program becomes a plugin.
@@ -173,7 +179,12 @@ func (p Plugin) service() *grpc.ServiceDesc {
 	if p.Old {
 		return desc
 	}
-	desc.Methods = []grpc.MethodDesc{{MethodName: "CheckPluginConfiguration", Handler: p.check}}
+	desc.Methods = []grpc.MethodDesc{{
+		MethodName: "CheckPluginConfiguration",
+		Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			return p.check(decode)
+		},
+	}}
 	return desc
 }
 
@@ -185,7 +196,7 @@ func appendText(out raw, n protowire.Number, text string) raw {
 	return protowire.AppendString(protowire.AppendTag(out, n, protowire.BytesType), text)
 }
 
-func (p Plugin) check(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+func (p Plugin) check(decode func(any) error) (any, error) {
 	var m raw
 	if err := decode(&m); err != nil {
 		return nil, err
