@@ -100,4 +100,6 @@ verify-generated:
 
 .PHONY: dev
 dev: ## Start a development cluster with Towline in it
-	go run ./hack/dev
+	@# Not go run, which ends with an error when it is interrupted.
+	@go build -o bin/dev ./hack/dev
+	@bin/dev

@@ -42,8 +42,7 @@ func (b *bench) hits(ctx context.Context, host *render.Host) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	url := "file://" + filepath.Join(dir, "git", "repos", repository+".git")
-	h := &hitBench{bench: b, renders: &renderCounter{Renderer: host}, url: url}
+	h := &hitBench{bench: b, renders: &renderCounter{Renderer: host}, url: world{dir: dir}.source()}
 	if err := h.repository(dir); err != nil {
 		return err
 	}

@@ -338,9 +338,11 @@ func (m *renderMeasure) measure(ctx context.Context) error {
 		m.tree[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	for range m.bench.scale.repeats {
-		took, err := m.turns(ctx)
-		if err != nil {
-			return err
+		var took [3][]time.Duration
+		for i := range m.bench.scale.times + warmUps {
+			if err := m.turn(ctx, i, &took); err != nil {
+				return err
+			}
 		}
 		m.barely, m.worker = append(m.barely, millis(middle(took[0]))), append(m.worker, millis(middle(took[1])))
 		if m.program != nil {
@@ -350,23 +352,21 @@ func (m *renderMeasure) measure(ctx context.Context) error {
 	return m.same()
 }
 
-// turns takes the times in turns, so that a busy moment is a moment for all.
-func (m *renderMeasure) turns(ctx context.Context) (took [3][]time.Duration, err error) {
-	for i := range m.bench.scale.times + warmUps {
-		for which, do := range []func(context.Context) error{m.call, m.render, m.run} {
-			if which == 2 && (m.program == nil || i%stockEvery != 0) {
-				continue
-			}
-			began := time.Now()
-			if err := do(ctx); err != nil {
-				return took, err
-			}
-			if i >= warmUps {
-				took[which] = append(took[which], time.Since(began))
-			}
+// turn does the same in each way, one after the other, so that a busy moment is a moment for all.
+func (m *renderMeasure) turn(ctx context.Context, i int, took *[3][]time.Duration) error {
+	for which, do := range []func(context.Context) error{m.call, m.render, m.run} {
+		if which == 2 && (m.program == nil || i%stockEvery != 0) {
+			continue
+		}
+		began := time.Now()
+		if err := do(ctx); err != nil {
+			return err
+		}
+		if i >= warmUps {
+			took[which] = append(took[which], time.Since(began))
 		}
 	}
-	return took, nil
+	return nil
 }
 
 // call calls the library.

@@ -168,16 +168,14 @@ func (h *Host) generate(ctx context.Context, tree fs.FS, req manifest.Request, n
 	}
 	for i, m := range made {
 		if len(m) > h.limits.ManifestBytes {
-			return nil, remarks{}, fault.Terminalf(reasonLimit,
-				"manifest %d of plugin %q has %d bytes, more than %d; have it print less, or split it",
-				i+1, found.name, len(m), h.limits.ManifestBytes)
+			return nil, remarks{}, fault.Terminalf(reasonLimit, "manifest %d of plugin %q has %d bytes, more than %d; "+
+				"have it print less, or split it", i+1, found.name, len(m), h.limits.ManifestBytes)
 		}
 	}
 	notes := sent.remarks
 	if found.wantsCredentials {
-		notes.said = append(notes.said,
-			"plugin "+found.name+" asks for the credentials of the repository (provideGitCreds), which are not "+
-				"given to plugins; what it fetches it must fetch with credentials of its own")
+		notes.said = append(notes.said, "plugin "+found.name+" asks for the credentials of the repository (provideGitCreds), "+
+			"which are not given to plugins; what it fetches it must fetch with credentials of its own")
 	}
 	return &answer{manifests: made}, notes, nil
 }

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 // sockets is a folder whose name is short: the name of a socket must be.
 func sockets(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "p-") //nolint:usetesting // A name of t.TempDir is too long for a socket.
+	dir, err := os.MkdirTemp("", "p-") //nolint:usetesting // that name would be too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,8 +39,8 @@ func (h *Host) find(ctx context.Context, name string, sent *parcel) (*sidecar, e
 		return h.discover(ctx, sent)
 	}
 	if !pluginName.MatchString(name) {
-		return nil, fault.Terminalf("PluginNotFound",
-			"%.200q is not the name of a plugin; it is that of its socket without %s", name, suffix)
+		return nil, fault.Terminalf("PluginNotFound", "%.200q is not the name of a plugin; it is that of its socket without %s",
+			name, suffix)
 	}
 	found, err := h.open(ctx, name, sent)
 	if fault.ReasonOf(err) == "PluginNotFound" {
@@ -142,8 +142,8 @@ func (h *Host) discover(ctx context.Context, sent *parcel) (*sidecar, error) {
 	if err := errors.Join(failures...); err != nil {
 		return nil, fault.Transientf("PluginUnavailable", "no plugin says that it is for this source, and not all could be asked: %w", err)
 	}
-	return nil, fault.Terminalf("PluginNotFound",
-		"no plugin says that it is for this source (plugin.name is empty); name one: %s", h.others())
+	return nil, fault.Terminalf("PluginNotFound", "no plugin says that it is for this source (plugin.name is empty); name one: %s",
+		h.others())
 }
 
 func (s *sidecar) matches(ctx context.Context, sent *parcel) (bool, error) {
@@ -171,8 +171,8 @@ func (s *sidecar) stream(ctx context.Context, method string, sent *parcel) ([]by
 
 // nonsense is the fault of an answer that cannot be read.
 func (s *sidecar) nonsense(err error) error {
-	return fault.Terminalf("PluginFailed",
-		"plugin %q gave an answer that cannot be read: %w; is it a sidecar of config management?", s.name, err)
+	return fault.Terminalf("PluginFailed", "plugin %q gave an answer that cannot be read: %w; is it a sidecar of config management?",
+		s.name, err)
 }
 
 // failed is the fault that an error of a call stands for. What a plugin says may hold secrets.

@@ -204,7 +204,7 @@ func (p *Parameter) entry(message []byte) error {
 			key = string(f.bytes)
 		case 2:
 			value = string(f.bytes)
-		default:
+		default: // nobody knows of more
 		}
 		return nil
 	})

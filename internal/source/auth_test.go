@@ -56,20 +56,29 @@ func (b *book) write(trust core.Trust, entries ...core.Repository) *book {
 	return b
 }
 
+// spy is a program that writes down what it is told and then is git. It is there before any test starts a process: a file
+// that is being written cannot be run, and a process that is being started holds on to it.
+var spy string
+
+// spyRecord names the variable with the file that the spy writes to.
+const spyRecord = "SPY_RECORD"
+
+// writeSpy makes the spy in a folder.
+func writeSpy(dir string) error {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		return err
+	}
+	spy = filepath.Join(dir, "git")
+	script := fmt.Sprintf("#!/bin/sh\n{ echo \"$@\"; env; } >>\"$%s\"\nexec %s \"$@\"\n", spyRecord, git)
+	return os.WriteFile(spy, []byte(script), 0o700)
+}
+
 // spied is a git that writes down its arguments and its environment before it does its work, and the store that has it.
 func spied(t *testing.T, b core.Book) (*Store, func() string) {
 	t.Helper()
 	record := filepath.Join(t.TempDir(), "record")
-	wrapper := filepath.Join(t.TempDir(), "git")
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := fmt.Sprintf("#!/bin/sh\n{ echo \"$@\"; env; } >>'%s'\nexec %s \"$@\"\n", record, git)
-	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	store := newStore(t, func(o *Options) { o.Git, o.Book = wrapper, b })
+	store := newStore(t, func(o *Options) { o.Git, o.Book, o.Env = spy, b, []string{spyRecord + "=" + record} })
 	return store, func() string {
 		data, err := os.ReadFile(record)
 		if err != nil {
@@ -112,6 +121,7 @@ func basic(user, password string) string {
 }
 
 func TestLoginsOverHTTP(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		entry  core.Repository
 		header string
@@ -125,6 +135,7 @@ func TestLoginsOverHTTP(t *testing.T) {
 		"bearer before user": {core.Repository{Username: "bot", BearerToken: core.NewSecret(canary)}, "Bearer " + canary},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := newGitServer(t)
 			repo := server.repo(t, "shop.git")
 			commit := repo.commit("main", map[string]string{"a": "1"})
@@ -172,6 +183,7 @@ func TestLoginsOverHTTP(t *testing.T) {
 
 // Whatever a server answers, a login is not taken to another one.
 func TestRedirectsDoNotTakeLoginsAlong(t *testing.T) {
+	t.Parallel()
 	for name, entry := range map[string]core.Repository{
 		"asked for":   {Username: "bot", Password: core.NewSecret(canary)},
 		"unasked":     {Username: "bot", Password: core.NewSecret(canary), ForceBasicAuth: true},
@@ -263,6 +275,7 @@ func TestRedirectsToAnOpenServer(t *testing.T) {
 
 // Some servers lead everybody to the spelling with .git, on the same host.
 func TestRedirectToTheOtherSpelling(t *testing.T) {
+	t.Parallel()
 	for name, entry := range map[string]core.Repository{
 		"asked for": {Username: "bot", Password: core.NewSecret(canary)},
 		"bearer":    {BearerToken: core.NewSecret(canary)},
@@ -346,6 +359,7 @@ func (a authority) issue(t *testing.T, hosts ...string) (certPEM, keyPEM string)
 }
 
 func TestCertificates(t *testing.T) {
+	t.Parallel()
 	ours, other := newAuthority(t), newAuthority(t)
 	certificate, key := ours.issue(t, "localhost")
 	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
@@ -453,7 +467,7 @@ func TestProxy(t *testing.T) {
 // rsaKey is a key as GitHub gives them to apps.
 func rsaKey(t *testing.T) (*rsa.PrivateKey, string) {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	key, err := rsa.GenerateKey(rand.Reader, 1024) // quick to make
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -461,6 +475,7 @@ func rsaKey(t *testing.T) (*rsa.PrivateKey, string) {
 }
 
 func TestGitHubApp(t *testing.T) {
+	t.Parallel()
 	key, private := rsaKey(t)
 	_, other := rsaKey(t)
 	now := time.Now()

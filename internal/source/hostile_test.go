@@ -16,6 +16,7 @@ import (
 
 // A server that sends nonsense costs the fetch, and nothing that was here before.
 func TestSpoiledPacks(t *testing.T) {
+	t.Parallel()
 	for name, spoil := range map[string]func([]byte) []byte{
 		"cut short":    func(b []byte) []byte { return b[:len(b)*2/3] },
 		"cut very":     func(b []byte) []byte { return b[:min(len(b), 30)] },
@@ -28,6 +29,7 @@ func TestSpoiledPacks(t *testing.T) {
 		"other words":  func([]byte) []byte { return []byte("0000000000000000") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := newGitServer(t)
 			repo := server.repo(t, "shop.git")
 			before := repo.commit("main", map[string]string{"a": "1"})

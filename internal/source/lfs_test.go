@@ -22,6 +22,7 @@ func pointerTo(content string) string {
 }
 
 func TestLargeFiles(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{"big": strings.Repeat("large: content\n", 1000), "spoiled": "what was asked for", "away": "not there", "huge": strings.Repeat("x", 40000)}
 	byOID := map[string]string{}
 	for name, content := range files {

@@ -40,7 +40,20 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == AskpassName {
 		os.Exit(Askpass(context.Background(), os.Args, os.Stdout))
 	}
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "spy-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = writeSpy(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 func newGitServer(t *testing.T) *gitServer {

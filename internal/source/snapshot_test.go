@@ -102,6 +102,7 @@ func TestSymbolicLinks(t *testing.T) {
 }
 
 func TestDigestFollowsContent(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	repo := server.repo(t, "mono.git")
 	store := newStore(t, nil)

@@ -109,6 +109,7 @@ func exists(path string) bool {
 }
 
 func TestSSH(t *testing.T) {
+	t.Parallel()
 	private, public := sshKey(t)
 	other, otherPublic := sshKey(t)
 	server := startSSH(t, public)
@@ -140,6 +141,7 @@ func TestSSH(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			entry := test.entry
 			entry.URL = at
 			store, record := spied(t, (&book{}).write(core.Trust{KnownHosts: test.known}, entry))

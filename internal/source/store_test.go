@@ -53,6 +53,7 @@ func wantFault(t *testing.T, err error, class fault.Class, reason string, words 
 }
 
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	repo := server.repo(t, "shop.git")
 	first := repo.commit("main", map[string]string{"a": "1"})
@@ -288,6 +289,7 @@ func TestReadingNeedsNoRemote(t *testing.T) {
 }
 
 func TestServerThatOnlyGivesOutWhatItAdvertises(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	repo := server.repo(t, "shop.git")
 	first := repo.commit("main", map[string]string{"a": "1"})
@@ -308,6 +310,7 @@ func TestServerThatOnlyGivesOutWhatItAdvertises(t *testing.T) {
 }
 
 func TestFaultsOfTheRemote(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	repo := server.repo(t, "shop.git")
 	commit := repo.commit("main", map[string]string{"a": "1"})

@@ -24,6 +24,7 @@ func modules(pairs ...string) string {
 }
 
 func TestSubmodules(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	inner := server.repo(t, "org/inner.git")
 	innerCommit := inner.commit("main", map[string]string{"deep.yaml": "deep: 1"})
@@ -108,6 +109,7 @@ func TestSubmodules(t *testing.T) {
 
 // A submodule is signed in to with what is known of its own URL, for the project of who asked.
 func TestSubmodulesSignIn(t *testing.T) {
+	t.Parallel()
 	open, closed := newGitServer(t), newGitServer(t)
 	lib := closed.repo(t, "lib.git")
 	libCommit := lib.commit("main", map[string]string{"a": "1"})
@@ -137,6 +139,7 @@ func TestSubmodulesSignIn(t *testing.T) {
 }
 
 func TestSubmodulesWithinEachOther(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	last := ""
 	url := ""

@@ -86,6 +86,7 @@ func TestTraceTellsRealPaths(t *testing.T) {
 
 // Whatever a change moves, one of the reads that saw it says so; and what nobody read moves nothing.
 func TestSameSeesWhatChanged(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	repo := server.repo(t, "shop.git")
 	store := newStore(t, nil)
@@ -157,6 +158,7 @@ func TestSameSeesWhatChanged(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	repo := server.repo(t, "shop.git")
 	store := newStore(t, nil)

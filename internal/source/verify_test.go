@@ -51,6 +51,7 @@ func (r signedRepo) on(parent, message string, signed bool) string {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		t.Skip("needs ssh-keygen: install the package openssh-client")
 	}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestVersionRanges(t *testing.T) {
+	t.Parallel()
 	server := newGitServer(t)
 	repo := server.repo(t, "shop.git")
 	commits := map[string]string{}

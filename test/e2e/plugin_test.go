@@ -30,7 +30,7 @@ func (f *fixture) plugin(p sidecar.Plugin) {
 func TestPlugins(t *testing.T) {
 	f := setup(t)
 	// The name of a socket must be short.
-	dir, err := os.MkdirTemp("", "p-") //nolint:usetesting // A name of t.TempDir is too long for a socket.
+	dir, err := os.MkdirTemp("", "p-") //nolint:usetesting // that name would be too long for a socket
 	f.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	f.must(f.git.Create("shop", pluginFiles))

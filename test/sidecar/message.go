@@ -104,6 +104,7 @@ func (r *Received) metadata(m []byte) error {
 			r.Variables = append(r.Variables, name+"="+value)
 			return err
 		default:
+			return fmt.Errorf("field %d of the metadata is not known", n)
 		}
 		return nil
 	})

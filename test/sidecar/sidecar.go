@@ -59,7 +59,7 @@ const (
 	LargeOne = "large one"
 	// Garbage answers with bytes that are no message.
 	Garbage = "garbage"
-	// Text answers with something that is no manifest.
+	// Text answers with what Say has.
 	Text = "text"
 	// Die ends the process in the middle of what it is sent.
 	Die = "die"
@@ -179,7 +179,12 @@ func (p Plugin) service() *grpc.ServiceDesc {
 	if p.Old {
 		return desc
 	}
-	desc.Methods = []grpc.MethodDesc{{MethodName: "CheckPluginConfiguration", Handler: p.check}}
+	desc.Methods = []grpc.MethodDesc{{
+		MethodName: "CheckPluginConfiguration",
+		Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			return p.check(decode)
+		},
+	}}
 	return desc
 }
 
@@ -191,8 +196,7 @@ func appendText(out raw, n protowire.Number, text string) raw {
 	return protowire.AppendString(protowire.AppendTag(out, n, protowire.BytesType), text)
 }
 
-//nolint:revive // The order of the parameters is gRPC's.
-func (p Plugin) check(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+func (p Plugin) check(decode func(any) error) (any, error) {
 	var m raw
 	if err := decode(&m); err != nil {
 		return nil, err
