@@ -265,9 +265,7 @@ func (c *adding) tried(ctx context.Context, cluster roster.Cluster, token roster
 	}
 	cluster.Server, cluster.Config.BearerToken = at.Server, token.Value
 	cluster.Config.TLS = roster.TLS{Insecure: at.Insecure, ServerName: at.ServerName, CAData: at.CAData}
-	ctx, cancel := withTimeout(ctx)
-	defer cancel()
-	version, err := c.roster.Probe(ctx, cluster)
+	version, err := c.accepted(ctx, cluster)
 	if err != nil {
 		return fmt.Errorf("signing in to cluster %q with the new token: %w; nothing was written to the hub", cluster.Name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +20,30 @@ import (
 // secretText is text that is not shown.
 type secretText = repository.Secret
 
-func withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, contactTimeout)
+const (
+	// acceptTimeout is how long a cluster may take to know a token that it has
+	// just written, and acceptPause the time between two attempts.
+	acceptTimeout = 15 * time.Second
+	acceptPause   = 250 * time.Millisecond
+)
+
+// accepted signs in with a new token. An API server compares tokens with its
+// own copy of their secrets, which is a moment behind: a refusal may be over at
+// the next attempt, and nothing tells when.
+func (c *clustering) accepted(ctx context.Context, cluster roster.Cluster) (version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	for {
+		version, err = c.roster.Probe(ctx, cluster)
+		if !apierrors.IsUnauthorized(err) {
+			return version, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(acceptPause):
+		}
+	}
 }
 
 // explainThere says what a failed request to a target cluster means.
@@ -331,9 +354,7 @@ func (c *clustering) door(ctx context.Context, cluster roster.Cluster, through s
 func (c *clustering) swap(ctx context.Context, e roster.Entry, fresh roster.Token) error {
 	tried := e.Cluster
 	tried.Config.BearerToken = fresh.Value
-	limited, cancel := withTimeout(ctx)
-	defer cancel()
-	if _, err := c.roster.Probe(limited, tried); err != nil {
+	if _, err := c.accepted(ctx, tried); err != nil {
 		return fmt.Errorf("signing in with the new token: %w; the old one stays in use", err)
 	}
 	err := c.roster.Edit(ctx, e.Secret, roster.Edit{Token: fresh.Value, Old: e.Config.BearerToken})

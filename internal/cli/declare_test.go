@@ -90,6 +90,28 @@ func TestClusterAddAsks(t *testing.T) {
 	}
 }
 
+// TestNewTokens: a cluster needs a moment to know a token that it has written;
+// one that it never takes is not put to use.
+func TestNewTokens(t *testing.T) {
+	for shy, code := range map[int]int{3: 0, 1000: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			w := townOf(t, map[string]string{"given/clusters.yaml": "clusters: [{secret: s, data: {name: prod, server: 'https://a', " +
+				"config: '{\"bearerToken\":\"MANAGER-TOKEN\"}'}}]\nversions: {\"https://a\": \"1.34\"}\n"})
+			w.clusters.Shy = shy
+			got := (&desk{hub: newMemory(), town: w, now: time.Now}).run(t, "cluster", "rotate-auth", "prod")
+			wantCode(t, got, code)
+			// Of the two tokens the one that is not in use goes.
+			forgotten := map[int]string{0: "forget kube-system/argocd-manager-long-lived-token", 4: "forget kube-system/argocd-manager-token-x"}[code]
+			if last := w.lines[len(w.lines)-1]; last != forgotten {
+				t.Errorf("the last step is %q, want %q", last, forgotten)
+			}
+			if wrote := strings.Contains(strings.Join(w.lines, "\n"), "secret s: config"); wrote != (code == 0) {
+				t.Errorf("steps are %q", w.lines)
+			}
+		})
+	}
+}
+
 // TestNoLoginIsTold: whatever is asked about clusters, no secret text comes
 // out.
 func TestNoLoginIsTold(t *testing.T) {
