@@ -225,6 +225,7 @@ func TestClusters(t *testing.T) {
 	t.Run("asked", func(t *testing.T) { f.asked(t, three) })
 	t.Run("namespaces", func(t *testing.T) { f.namespaces(t, three) })
 	t.Run("deleted", func(t *testing.T) { f.deleted(t, two) })
+	t.Run("sets", f.sets)
 	t.Run("stopped", func(t *testing.T) { f.stopped(t, one, []*goal{two, three}) })
 	if f.process.Process.Pid != pid || strings.Count(f.log.String(), "msg=ready") != 1 {
 		t.Error("towline was restarted")
