@@ -20,7 +20,7 @@ import (
 )
 
 // authors is how many applications of a set are written at once.
-const authors = 16
+const authors = 24
 
 // write carries changes out: what changes, what comes, then what goes. One that
 // hands its objects over has stopped before its successor begins. An application
