@@ -181,7 +181,8 @@ func (s *subject) judge(ctx context.Context, live *unstructured.Unstructured) (i
 	set, _ := core.NewSet([]core.Object{core.NewObject(s.desired)})
 	in := plan.Input{
 		App: plan.App{Instance: "app"}, Desired: set, Verdicts: s.verdicts,
-		Project: policy.Project{NamespaceWhitelistNil: true}, Mark: plan.Mark{Destination: s.namespace},
+		Project: policy.Project{NamespaceWhitelistNil: true, Destinations: []policy.Destination{{Server: "*", Namespace: "*"}}},
+		Server:  v1alpha1.InClusterServer, Mark: plan.Mark{Destination: s.namespace},
 		Live: []core.Fact{core.FactOf(live, v1alpha1.FieldManagerApply)},
 	}
 	answers := map[core.Key]plan.Answer{}
