@@ -76,6 +76,9 @@ func (e *Engine) admit(d *door, app *v1alpha1.Application, r *ruling, to purpose
 // denied is the reason of what the project does not allow.
 const denied = "Denied"
 
+// unknownKind is the reason of what the cluster is not known to serve.
+const unknownKind = "UnknownKind"
+
 // ask is passed by every request that changes nothing.
 func (d *door) ask(k object.Key) error {
 	if d.project == nil {
@@ -83,7 +86,7 @@ func (d *door) ask(k object.Key) error {
 	}
 	scope, ok := d.View().Scopes[k.GroupKind()]
 	if !ok || scope == plan.ScopeUnknown {
-		return fault.Waitingf("UnknownKind", "the cluster does not serve %s; install its CRD or API server first", k.GroupKind())
+		return fault.Waitingf(unknownKind, "the cluster does not serve %s; install its CRD or API server first", k.GroupKind())
 	}
 	if v := policy.Write(*d.project, d.place, k, scope == plan.ScopeNamespaced); !v.Allowed {
 		return fault.Terminalf(denied, "%s", v.Reason)
@@ -145,9 +148,17 @@ func (d *door) Tail(ctx context.Context, f object.Fact) string {
 	return d.hands.Tail(ctx, f)
 }
 
+// fresh says that a write was stopped only because its kind is not known, and
+// may pass: the kind may have come a moment ago. Whether it has namespaces is
+// not known, so both must be allowed.
+func (d *door) fresh(k object.Key, err error) bool {
+	return fault.ReasonOf(err) == unknownKind &&
+		policy.Write(*d.project, d.place, k, true).Allowed && policy.Write(*d.project, d.place, k, false).Allowed
+}
+
 // Apply makes a manifest true.
 func (d *door) Apply(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := d.write(object.KeyOf(body)); err != nil {
+	if err := d.write(object.KeyOf(body)); err != nil && !d.fresh(object.KeyOf(body), err) {
 		return nil, err
 	}
 	return d.hands.Apply(ctx, body)

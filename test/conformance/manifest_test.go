@@ -65,6 +65,7 @@ var annotations = map[string]string{
 // but the case's own steps moves the status of a Job, a Pod, an Ingress or a
 // Service of type LoadBalancer; what kwok's nodes run is a Deployment.
 var kinds = map[string]string{
+	"ApplicationSet": `{apiVersion: argoproj.io/v1alpha1}`,
 	"ConfigMap":      `{apiVersion: v1, data: {v: "1"}}`,
 	"Secret":         `{apiVersion: v1, stringData: {v: "1"}}`,
 	"Namespace":      `{apiVersion: v1}`,
