@@ -14,6 +14,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/repository"
@@ -92,6 +93,7 @@ type planner struct {
 	ignore  *engine.Ignore
 	build   manifest.Build
 	book    *repository.Set
+	tracker object.Tracker
 	tenancy *policy.Tenancy
 }
 
@@ -112,7 +114,7 @@ func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{client: client, config: config, ignore: ignoreRules(s), build: s.Build, book: book, tenancy: ownRights(s)}, nil
+	return &planner{client: client, config: config, ignore: ignoreRules(s), build: s.Build, book: book, tracker: s.Tracker, tenancy: ownRights(s)}, nil
 }
 
 // Plan says what a sync would do.
@@ -149,6 +151,7 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 			return engine.Settings{Ignore: p.ignore, Build: p.build, Tenancy: p.tenancy}
 		},
 		Compiler: compiler,
+		Tracker:  p.tracker,
 		Now:      time.Now,
 	})
 	result, at, err := e.Plan(ctx, app, revision)

@@ -123,9 +123,7 @@ func (f *fixture) deletes(resource string) int {
 
 // quick makes looks come soon.
 func (f *fixture) quick() {
-	f.kubectl("-n", f.control, "create", "configmap", "argocd-cm",
-		"--from-literal="+v1alpha1.KeyTimeoutReconciliation+"=1s", "--from-literal="+v1alpha1.KeyTimeoutReconciliationJitter+"=0",
-		"--from-literal="+v1alpha1.KeyPruneSettle+"=3s", "--from-literal="+v1alpha1.KeyInstallationID+"="+f.control)
+	f.settings(map[string]string{v1alpha1.KeyTimeoutReconciliation: "1s", v1alpha1.KeyTimeoutReconciliationJitter: "0", v1alpha1.KeyPruneSettle: "3s"})
 }
 
 func configMapFile(name string) string {

@@ -141,14 +141,9 @@ type boot struct {
 
 func newBoot(t *testing.T, settings map[string]string) *boot {
 	t.Helper()
-	f := setup(t)
-	// The boots have applications of the same names: each installation must
-	// know its own.
-	args := []string{"-n", f.control, "create", "configmap", "argocd-cm", "--from-literal=" + v1alpha1.KeyInstallationID + "=" + f.control}
-	for k, v := range settings {
-		args = append(args, "--from-literal="+k+"="+v)
-	}
-	f.kubectl(args...)
+	// The kind of the store comes with the boot, so it goes before.
+	f := alone(t)
+	f.settings(settings)
 	f.kubectl("delete", "crd", "secretstores.external-secrets.io", "--ignore-not-found", "--timeout=60s")
 	b := &boot{fixture: f, seen: &sightings{created: map[string]uint64{}, healthy: map[string]uint64{}}}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -42,7 +42,7 @@ const deployNamespace = "shop"
 
 // newFleet starts the clusters, and towline with an entry for each.
 func newFleet(t *testing.T) *fleet {
-	f := &fleet{fixture: setup(t)}
+	f := &fleet{fixture: alone(t)}
 	start := time.Now()
 	f.targets = make([]*goal, 3)
 	var wg sync.WaitGroup

@@ -72,14 +72,14 @@ func TestExamples(t *testing.T) {
 			if gvr.Resource == "" {
 				t.Fatalf("what is a %s?", u.GetKind())
 			}
-			u.SetNamespace(f.control)
-			got, err := f.dynamic.Resource(gvr).Namespace(f.control).Create(t.Context(), u.DeepCopy(), metav1.CreateOptions{
+			u.SetNamespace(f.dest)
+			got, err := f.dynamic.Resource(gvr).Namespace(f.dest).Create(t.Context(), u.DeepCopy(), metav1.CreateOptions{
 				FieldValidation: metav1.FieldValidationStrict,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.must(f.dynamic.Resource(gvr).Namespace(f.control).Delete(t.Context(), u.GetName(), metav1.DeleteOptions{}))
+			f.must(f.dynamic.Resource(gvr).Namespace(f.dest).Delete(t.Context(), u.GetName(), metav1.DeleteOptions{}))
 			for _, field := range []string{"spec", "data", "operation"} {
 				if d := cmp.Diff(u.Object[field], got.Object[field]); d != "" {
 					t.Errorf("%s lost something (-sent +kept):\n%s", field, d)

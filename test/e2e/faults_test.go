@@ -32,19 +32,11 @@ const (
 	sampleEvery = 23
 )
 
-// mortal is the program with failpoints, built when it is first needed.
+// mortal is the program with failpoints, built when it is first needed, without
+// the race detector: what it dies of is not a race.
 var mortal = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(binary), "towline-faults")
-	args := []string{"build", "-tags", "faults", "-o", path}
-	if raceEnabled {
-		args = append(args, "-race")
-	}
-	build := exec.CommandContext(context.Background(), "go", append(args, "./cmd/towline")...)
-	build.Dir = repoRoot()
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building towline with failpoints: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, build(path, []string{"CGO_ENABLED=0"}, "-trimpath", "-tags", "faults")
 })
 
 // faultApp is 40 objects in three waves, with hooks at each point.
@@ -95,7 +87,7 @@ func TestKillAtEveryStep(t *testing.T) {
 // killedAt runs a sync in a process that dies at a point, and has another one
 // finish it. It reports whether the first came to its end alive.
 func killedAt(t *testing.T, at int) (alive bool) {
-	f := setup(t)
+	f := alone(t)
 	f.must(f.git.Create("shop", faultApp()))
 	revision, err := f.git.Revision("shop", "main")
 	f.must(err)

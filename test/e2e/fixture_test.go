@@ -45,15 +45,26 @@ type fixture struct {
 	kubeconfig          string
 	data                string
 
+	// trail is the part of the audit log that is towline's.
+	trail *controlplane.Trail
+
 	// flags are further ones of towline.
 	flags   []string
 	process *exec.Cmd
 	log     *lockedBuffer
 }
 
-// setup makes the corner and installs the CRDs by client-side apply, as people
-// do. It does not start towline.
+// setup makes the corner, beside those of other tests, and does not start
+// towline.
 func setup(t *testing.T) *fixture {
+	t.Helper()
+	t.Parallel()
+	return alone(t)
+}
+
+// alone does so for a test that changes the cluster for all, or that compares
+// times.
+func alone(t *testing.T) *fixture {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the control plane; run without -short")
@@ -65,6 +76,7 @@ func setup(t *testing.T) *fixture {
 		control: name, dest: name + "-dest", user: "towline-" + name,
 		data: t.TempDir(), log: &lockedBuffer{},
 	}
+	f.trail = controlplane.NewTrail(plane.AuditLog(), f.user)
 	config, err := plane.RESTConfig()
 	f.must(err)
 	f.dynamic, err = dynamic.NewForConfig(config)
@@ -73,10 +85,14 @@ func setup(t *testing.T) *fixture {
 	f.must(err)
 	f.kubeconfig, err = plane.KubeconfigFor(f.user, "system:masters")
 	f.must(err)
-	f.kubectl("apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
-	f.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io", "crd/appprojects.argoproj.io")
-	f.kubectl("create", "namespace", f.control)
-	f.kubectl("create", "namespace", f.dest)
+	f.must(install(plane))
+	for _, namespace := range []string{f.control, f.dest} {
+		_, err := f.dynamic.Resource(namespaces).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace},
+		}}, metav1.CreateOptions{})
+		f.must(err)
+	}
+	f.settings(nil)
 	t.Cleanup(func() {
 		f.stop()
 		if t.Failed() {
@@ -84,6 +100,43 @@ func setup(t *testing.T) *fixture {
 		}
 	})
 	return f
+}
+
+var (
+	installed  sync.Once
+	installing error
+)
+
+// install puts the CRDs on the cluster, once, by client-side apply, as people do.
+func install(plane *controlplane.Plane) error {
+	installed.Do(func() {
+		for _, args := range [][]string{
+			{"apply", "-k", filepath.Join(repoRoot(), "config", "crd")},
+			{"wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io", "crd/appprojects.argoproj.io"},
+		} {
+			cmd := exec.CommandContext(context.Background(), plane.Kubectl(), append([]string{"--kubeconfig", plane.Kubeconfig()}, args...)...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				installing = fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
+				return
+			}
+		}
+	})
+	return installing
+}
+
+// settings replaces the data of argocd-cm. Installations share the cluster and
+// have applications of the same names: each must know its own.
+func (f *fixture) settings(data map[string]string) {
+	f.Helper()
+	all := map[string]any{v1alpha1.KeyInstallationID: f.control}
+	for k, v := range data {
+		all[k] = v
+	}
+	_, err := f.dynamic.Resource(configMaps).Namespace(f.control).Apply(f.Context(), v1alpha1.ConfigMapSettings, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": v1alpha1.ConfigMapSettings, "namespace": f.control}, "data": all,
+	}}, metav1.ApplyOptions{FieldManager: "administrator", Force: true})
+	f.must(err)
 }
 
 func (f *fixture) must(err error) {
@@ -179,7 +232,7 @@ func (f *fixture) towline(args ...string) (stdout, stderr string, code int) {
 func (f *fixture) command(args ...string) (stdout, stderr string, code int) {
 	f.Helper()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(f.Context(), binary, args...)
+	cmd := exec.CommandContext(f.Context(), typist, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -320,7 +373,7 @@ func (f *fixture) edit(gvr schema.GroupVersionResource, name, patch string) {
 // own settings, watches and events, which are written when there is time.
 func (f *fixture) requests() []controlplane.Event {
 	f.Helper()
-	all, err := controlplane.ReadAudit(f.plane.AuditLog())
+	all, err := f.trail.Events()
 	f.must(err)
 	var out []controlplane.Event
 	for _, e := range all {

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/hack/cluster/controlplane"
 )
 
 const gadgetCRD = `apiVersion: apiextensions.k8s.io/v1
@@ -34,19 +32,6 @@ spec: {size: small}
 
 var gadgets = schema.GroupVersionResource{Group: "health.example.com", Version: "v1", Resource: "gadgets"}
 
-// settings replaces the data of argocd-cm.
-func (f *fixture) settings(data map[string]string) {
-	f.Helper()
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": v1alpha1.ConfigMapSettings, "namespace": f.control}, "data": data,
-	})
-	f.must(err)
-	if out, err := f.kubectlTry(string(body), "apply", "-f", "-"); err != nil {
-		f.Fatalf("writing the settings: %v\n%s", err, out)
-	}
-}
-
 // healthOf is the health that an application's status gives an object.
 func healthOf(app *v1alpha1.Application, kind string) v1alpha1.HealthStatus {
 	for _, r := range app.Status.Resources {
@@ -61,7 +46,7 @@ func healthOf(app *v1alpha1.Application, kind string) v1alpha1.HealthStatus {
 // resource.
 func (f *fixture) readings() map[string]int {
 	f.Helper()
-	all, err := controlplane.ReadAudit(f.plane.AuditLog())
+	all, err := f.trail.Events()
 	f.must(err)
 	out := map[string]int{}
 	for _, e := range all {

@@ -325,8 +325,7 @@ func TestIgnoredFieldsAreLeftAlone(t *testing.T) {
 // TestPoll finds a commit that nobody told it of.
 func TestPoll(t *testing.T) {
 	f := setup(t)
-	f.kubectl("-n", f.control, "create", "configmap", v1alpha1.ConfigMapSettings,
-		"--from-literal="+v1alpha1.KeyTimeoutReconciliation+"=1s", "--from-literal="+v1alpha1.KeyTimeoutReconciliationJitter+"=0s")
+	f.settings(map[string]string{v1alpha1.KeyTimeoutReconciliation: "1s", v1alpha1.KeyTimeoutReconciliationJitter: "0s"})
 	f.must(f.git.Create("shop", map[string]string{"shop/settings.yaml": settingsV1}))
 	revision, err := f.git.Revision("shop", "main")
 	f.must(err)

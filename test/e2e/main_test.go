@@ -16,8 +16,9 @@ import (
 )
 
 // binary is the program under test, built once, with the race detector where
-// the tests have it.
-var binary string
+// the tests have it. typist is the same for single commands, always without:
+// they are many, short, and mostly alone.
+var binary, typist string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -28,18 +29,29 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "towline")
-	args := []string{"build", "-o", binary}
-	if raceEnabled {
-		args = append(args, "-race")
-	}
-	build := exec.CommandContext(context.Background(), "go", append(args, "./cmd/towline")...)
-	build.Dir = repoRoot()
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building towline: %v\n%s", err, out)
+	typist = filepath.Join(dir, "towline")
+	binary = typist
+	if err := build(typist, []string{"CGO_ENABLED=0"}, "-trimpath"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if raceEnabled {
+		binary = filepath.Join(dir, "towline-race")
+		if err := build(binary, nil, "-race"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	return controlplane.Main(m, controlplane.Options{Name: "e2e", Nodes: 1, Audit: controlplane.AuditMetadata})
+}
+
+func build(path string, environment []string, flags ...string) error {
+	cmd := exec.CommandContext(context.Background(), "go", append(append([]string{"build", "-o", path}, flags...), "./cmd/towline")...)
+	cmd.Dir, cmd.Env = repoRoot(), append(os.Environ(), environment...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building towline: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // repoRoot: a test runs in the folder of its package.

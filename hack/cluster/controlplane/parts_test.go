@@ -51,6 +51,33 @@ func TestReadAuditCountsFinishedRequestsOnly(t *testing.T) {
 	}
 }
 
+func TestTrailReadsEachLineOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	trail := NewTrail(path, `"username":"u"`)
+	for _, step := range []struct {
+		write string
+		want  int
+	}{
+		{`{"stage":"ResponseComplete","verb":"get","user":{"username":"u"}}` + "\n" + `{"stage":"Respon`, 1},
+		{`seComplete","verb":"get","user":{"username":"u"}}` + "\n", 2},
+		{`{"stage":"ResponseComplete","verb":"get","user":{"username":"v"}}` + "\n", 2},
+		{"", 2},
+	} {
+		if _, err := file.WriteString(step.write); err != nil {
+			t.Fatal(err)
+		}
+		got, err := trail.Events()
+		if err != nil || len(got) != step.want {
+			t.Errorf("after %q: %d events, want %d, %v", step.write, len(got), step.want, err)
+		}
+	}
+}
+
 // A record may outlive its processes, and their pids may have been given to others by then.
 func TestStopLeavesAnotherProcessAlone(t *testing.T) {
 	stranger := exec.Command("sleep", "60")
