@@ -114,7 +114,9 @@ func newPlanner(ctx context.Context, f cli.Flags) (cli.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planner{client: client, config: config, ignore: ignoreRules(s), build: s.Build, book: book, tracker: s.Tracker, tenancy: ownRights(s)}, nil
+	return &planner{
+		client: client, config: config, ignore: ignoreRules(s), build: s.Build, book: book, tracker: s.Tracker, tenancy: ownRights(s),
+	}, nil
 }
 
 // Plan says what a sync would do.

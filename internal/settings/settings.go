@@ -177,8 +177,10 @@ type Store struct {
 	clusters *clusters
 
 	mu sync.Mutex
-	// data is what the config maps hold, by their names.
-	data map[string]map[string]string
+	// data is what the config maps hold, by their names; begun is set when both
+	// were read.
+	data  map[string]map[string]string
+	begun bool
 }
 
 // Listeners are told what changed. They must not block; those that are nil are
@@ -275,7 +277,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 	wg.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), told...) {
-			close(s.listed)
+			s.begin(ctx)
 		}
 	})
 	err := s.repositories.run(ctx)
@@ -285,11 +287,23 @@ func (s *Store) Run(ctx context.Context) error {
 	return err
 }
 
-// read takes what a config map holds now.
+// read takes what a config map holds now. Nothing is told before both were
+// read: half of the settings are not the settings.
 func (s *Store) read(ctx context.Context, name string, data map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data[name] = data
+	if s.begun {
+		s.set(ctx, parse(s.data[v1alpha1.ConfigMapSettings], s.data[v1alpha1.ConfigMapCmdParams]))
+	}
+}
+
+// begin tells the first reading.
+func (s *Store) begin(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(s.listed)
+	s.begun = true
 	s.set(ctx, parse(s.data[v1alpha1.ConfigMapSettings], s.data[v1alpha1.ConfigMapCmdParams]))
 }
 
