@@ -46,7 +46,7 @@ func run() int {
 
 func command(env *cli.Env) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "towline",
+		Use:           calledAs(os.Args[0]),
 		Short:         "Git pulls; the cluster follows",
 		Version:       version,
 		SilenceUsage:  true,
@@ -56,8 +56,21 @@ func command(env *cli.Env) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &cli.UsageError{Err: err} })
 	root.AddCommand(runCommand(), cli.NewApp(env), cli.NewAppSet(env), cli.NewProj(env), cli.NewCluster(env),
-		cli.NewRender(env), cli.NewHealth(env))
+		cli.NewRender(env), cli.NewHealth(env), cli.NewLogin(env), cli.NewLogout(env), cli.NewRelogin(env), cli.NewContext(env),
+		cli.NewAccount(env), cli.NewVersion(env, version))
 	return root
+}
+
+// calledAs is the name that people know the program by: scripts call it argocd,
+// and kubectl as its own plugin.
+func calledAs(path string) string {
+	switch name := filepath.Base(path); name {
+	case "argocd":
+		return name
+	case "kubectl-towline":
+		return "kubectl towline"
+	}
+	return "towline"
 }
 
 // noCommand is for words that no command took.

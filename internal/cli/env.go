@@ -101,6 +101,8 @@ type Flags struct {
 	Namespace string
 	// AppNamespace is that of the Applications; empty means the same.
 	AppNamespace string
+	// Remote is the API server that is asked in place of the hub; nil is the hub.
+	Remote *Remote
 }
 
 // Apps is the namespace of the Applications.
@@ -144,6 +146,12 @@ type Env struct {
 	// the login that the hub has.
 	Target func(ctx context.Context, f Flags, context string) (Target, error)
 	Member func(ctx context.Context, f Flags, c roster.Cluster) (Target, error)
+	// Logins is the file of those who signed in to an API server; Server and
+	// Accounts are such a server. Hidden reads what a person types unseen.
+	Logins   Logins
+	Server   func(ctx context.Context, r Remote) (Server, error)
+	Accounts func(ctx context.Context, r Remote) (Accounts, error)
+	Hidden   func() (string, error)
 	// Edit lets the person at the terminal change a text.
 	Edit func(ctx context.Context, name string, text []byte) ([]byte, error)
 	// Actor acts on the objects of one application; whoever asked for it says

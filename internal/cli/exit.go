@@ -130,6 +130,10 @@ func (s *session) explainOf(t thing, name string, err error) error {
 			where = s.flags.Apps()
 		}
 		text = fmt.Sprintf("%s %q not found in namespace %q; %q shows what is there", t.one, name, where, s.lists(t))
+	case apierrors.IsUnauthorized(err) && s.flags.Remote != nil:
+		text = fmt.Sprintf("%v; sign in with %q", err, "towline login "+s.flags.where())
+	case apierrors.IsForbidden(err) && s.flags.Remote != nil:
+		text = fmt.Sprintf("%v; %q tells what you may do", err, "towline account can-i")
 	case apierrors.IsUnauthorized(err):
 		text = fmt.Sprintf("%v; the cluster did not accept the login: renew it, or choose another with --context", err)
 	case apierrors.IsForbidden(err):
@@ -138,6 +142,8 @@ func (s *session) explainOf(t thing, name string, err error) error {
 		text = fmt.Sprintf("%v; somebody else changes it at the same time, try again", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case fault.ReasonOf(err) == "Unreachable" && s.flags.Remote != nil:
+		text = fmt.Sprintf("%v; is it up? --core talks to the cluster itself, with your kubeconfig", err)
 	case fault.ReasonOf(err) == "Unreachable":
 		text = fmt.Sprintf("%v; is the cluster up, and is --context the right one?", err)
 	default:

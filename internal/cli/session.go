@@ -29,6 +29,7 @@ type session struct {
 // global are the flags that every command has.
 type global struct {
 	Flags
+	servers serverFlags
 }
 
 func (g *global) register(cmd *cobra.Command, env *Env) {
@@ -39,6 +40,7 @@ func (g *global) register(cmd *cobra.Command, env *Env) {
 		"namespace of the installation, and of its applications unless they live elsewhere")
 	f.StringVar(&env.colour, "color", colourAuto, "when to colour: auto, always or never")
 	fixed(cmd, "color", colourAuto, colourAlways, colourNever)
+	g.servers.register(f, env)
 }
 
 // connect begins a session. The names may carry their namespace, as in the
@@ -48,13 +50,17 @@ func (g *global) connect(ctx context.Context, env *Env, names []string) (*sessio
 		return nil, nil, usagef("--color is auto, always or never, not %q", env.colour)
 	}
 	flags := g.Flags
+	var err error
+	if flags.Remote, err = g.remote(env); err != nil {
+		return nil, nil, err
+	}
 	bare, err := flags.split(names)
 	if err != nil {
 		return nil, nil, err
 	}
 	hub, err := env.Hub(ctx, flags)
 	if err != nil {
-		return nil, nil, fmt.Errorf("connecting to the cluster: %w", err)
+		return nil, nil, fmt.Errorf("connecting to %s: %w", flags.where(), err)
 	}
 	s := &session{
 		env: env, flags: flags, hub: hub,
@@ -62,6 +68,14 @@ func (g *global) connect(ctx context.Context, env *Env, names []string) (*sessio
 		err: palette{on: wantColour(env.colour, env.ErrIsTerminal, env.Getenv)},
 	}
 	return s, bare, nil
+}
+
+// where is whom a command talks to, in words.
+func (f *Flags) where() string {
+	if f.Remote != nil {
+		return f.Remote.Server.Server
+	}
+	return "the cluster"
 }
 
 func (f *Flags) split(names []string) ([]string, error) {

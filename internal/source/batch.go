@@ -80,6 +80,16 @@ func (b *batch) stop() {
 	<-b.ended
 }
 
+// alive says that the process has not ended.
+func (b *batch) alive() bool {
+	select {
+	case <-b.ended:
+		return false
+	default:
+		return true
+	}
+}
+
 // read asks for an object by its hash. After an error the process is of no more use, save for a missing object and one
 // that is too large to be read, which say so with usable set.
 func (b *batch) read(name string, limit int64, wantContent bool) (found object, usable bool, err error) {

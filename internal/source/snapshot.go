@@ -23,13 +23,14 @@ type snapshot struct {
 	commit  string
 	maxFile int64
 	left    int // how many more names may be read
-	start   func() (*batch, error)
+	lend    func(fresh bool) (*lent, error)
 	mounts  mounts
 	large   large
 	end     context.CancelFunc
 
 	mu     sync.Mutex // held while the process is spoken to
-	batch  *batch     // nil until it is needed
+	reader *lent      // nil until it is needed
+	fresh  bool       // no process that read for others will do
 	trees  map[string][]entry
 	root   entry
 	closed bool
@@ -45,10 +46,9 @@ var (
 func (s *Store) newSnapshot(ctx context.Context, of manifest.Origin, repo *repository, commit string) *snapshot {
 	// The process belongs to the snapshot, which outlives the call that made it.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	git := s.git
 	snap := &snapshot{
 		repo: repo, commit: commit, maxFile: s.maxFile, left: s.maxFiles, end: end, trees: map[string][]entry{},
-		start:  func() (*batch, error) { return git.startBatch(ctx, repo.dir) },
+		lend:   func(fresh bool) (*lent, error) { return s.lend(ctx, repo.dir, fresh) },
 		mounts: s.newMounts(ctx, of, repo),
 		large:  s.newLarge(ctx, repo),
 	}
@@ -57,42 +57,63 @@ func (s *Store) newSnapshot(ctx context.Context, of manifest.Origin, repo *repos
 	return snap
 }
 
-// Close ends the process that reads the objects; reading afterwards is an error. Closing again does nothing.
+// Close leaves the process that reads the objects to others; reading afterwards is an error. Closing again does nothing.
 func (s *snapshot) Close() error {
-	s.end() // also frees a reader that waits for the process
-	s.mu.Lock()
+	if !s.mu.TryLock() {
+		s.end() // frees a reader that waits for the process
+		s.mu.Lock()
+	}
 	defer s.mu.Unlock()
 	s.closed = true
 	s.mounts.close()
-	if s.batch != nil {
-		s.batch.stop()
-		s.batch = nil
+	if s.reader != nil {
+		s.reader.giveBack()
+		s.reader = nil
 	}
+	s.end()
 	return nil
 }
 
 // object reads one object; the caller holds the mutex.
 func (s *snapshot) object(name string, limit int64, wantContent bool) (object, error) {
-	if s.closed {
-		return object{}, fs.ErrClosed
-	}
-	if s.batch == nil {
-		started, err := s.start()
-		if err != nil {
-			return object{}, err
-		}
-		s.batch = started
-	}
-	found, usable, err := s.batch.read(name, limit, wantContent)
-	if !usable {
-		s.batch.stop()
-		s.batch = nil
+	found, used, err := s.ask(name, limit, wantContent)
+	// A process that read for others before may have been killed since, or have begun before the repository was made anew.
+	if reason := fault.ReasonOf(err); used && (reason == "ObjectMissing" || reason == "GitFailed") {
+		s.dismiss()
+		s.fresh = true
+		found, _, err = s.ask(name, limit, wantContent)
 	}
 	if fault.ReasonOf(err) == "ObjectMissing" {
 		return object{}, fault.Transientf("ObjectMissing", "reading commit %s of %s, which will be fetched again: %w",
 			s.commit, s.repo.at.shown, errors.Join(err, s.repo.distrust(s.commit)))
 	}
 	return found, err
+}
+
+// ask has a process read one object, and says whether that one read for others before.
+func (s *snapshot) ask(name string, limit int64, wantContent bool) (found object, used bool, err error) {
+	if s.closed {
+		return object{}, false, fs.ErrClosed
+	}
+	if s.reader == nil {
+		if s.reader, err = s.lend(s.fresh); err != nil {
+			return object{}, false, err
+		}
+	}
+	used = s.reader.used
+	found, usable, err := s.reader.read(name, limit, wantContent)
+	if !usable {
+		s.dismiss()
+	}
+	return found, used, err
+}
+
+// dismiss ends the process; the next who reads has another one.
+func (s *snapshot) dismiss() {
+	if s.reader != nil {
+		s.reader.end()
+		s.reader = nil
+	}
 }
 
 // tree returns the entries of a folder; the caller holds the mutex.

@@ -198,11 +198,12 @@ func TestManyReadersOfOneSnapshot(t *testing.T) {
 func TestReaderThatIsKilledAndClosed(t *testing.T) {
 	server := newGitServer(t)
 	repo := server.repo(t, "shop.git")
-	snap := tree(t, newStore(t, nil), repo.url, repo.commit("main", map[string]string{"a": "1"}))
+	store := newStore(t, nil)
+	snap := tree(t, store, repo.url, repo.commit("main", map[string]string{"a": "1"}))
 	if _, err := fs.ReadFile(snap, "a"); err != nil {
 		t.Fatal(err)
 	}
-	process := snap.batch
+	process := snap.reader
 	process.cancel() // as if somebody had killed it
 	<-process.ended
 
@@ -211,19 +212,60 @@ func TestReaderThatIsKilledAndClosed(t *testing.T) {
 	if data, err := fs.ReadFile(snap, "a"); err != nil || string(data) != "1" {
 		t.Errorf("the next attempt = %q, %v", data, err)
 	}
-	process = snap.batch
+	process = snap.reader
 	for range 2 {
 		if err := snap.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	<-process.ended
 	if _, err := fs.ReadFile(snap, "a"); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("ReadFile after Close = %v", err)
 	}
 	if _, err := snap.Digest("."); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("Digest after Close = %v", err)
 	}
+}
+
+// To start a process takes longer than to read what most ask for, so one is left to the next.
+func TestReaderIsLeftToTheNext(t *testing.T) {
+	server := newGitServer(t)
+	repo := server.repo(t, "shop.git")
+	store := newStore(t, nil)
+	first := tree(t, store, repo.url, repo.commit("main", map[string]string{"a": "1"}))
+	second := tree(t, store, repo.url, repo.commit("main", map[string]string{"a": "2"}))
+	read := func(snap *snapshot, want string) *batch {
+		t.Helper()
+		if data, err := fs.ReadFile(snap, "a"); err != nil || string(data) != want {
+			t.Fatalf("ReadFile = %q, %v", data, err)
+		}
+		return snap.reader.batch
+	}
+	process := read(first, "1")
+	_ = first.Close()
+	if read(second, "2") != process {
+		t.Error("another process was started")
+	}
+
+	// One that was killed while it waited is not what the next has to suffer from.
+	_ = second.Close()
+	process.cancel()
+	third := tree(t, store, repo.url, repo.commit("main", map[string]string{"a": "3"}))
+	process = read(third, "3")
+
+	// The repository is made anew while a process waits, as after a disk lost something.
+	_ = third.Close()
+	if err := third.repo.distrust(third.commit); err != nil {
+		t.Fatal(err)
+	}
+	again := tree(t, store, repo.url, third.commit)
+	read(again, "3")
+	last := again.reader
+	_ = again.Close()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-last.ended
+	<-process.ended
 }
 
 func TestForgottenSnapshotEndsItsProcess(t *testing.T) {
@@ -239,7 +281,7 @@ func TestForgottenSnapshotEndsItsProcess(t *testing.T) {
 		if _, err := fs.ReadFile(content, "a"); err != nil {
 			t.Fatal(err)
 		}
-		return content.(*snapshot).batch.ended
+		return content.(*snapshot).reader.ended
 	}()
 	for range 2 {
 		runtime.GC()

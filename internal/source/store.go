@@ -87,6 +87,7 @@ type Store struct {
 	now       func() time.Time
 	lock      *os.File
 	fetching  singleflight.Group
+	spares    spares
 	running   sync.WaitGroup
 	closed    chan struct{}
 
@@ -215,6 +216,7 @@ func (s *Store) Close() error {
 	close(s.closed)
 	s.mu.Unlock()
 	s.running.Wait()
+	s.spares.close()
 	return errors.Join(s.vault.close(), s.lock.Close())
 }
 

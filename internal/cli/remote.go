@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/towline-cd/towline/internal/core/login"
+	"github.com/towline-cd/towline/internal/core/secret"
+)
+
+// Logins is the file of those who signed in.
+type Logins interface {
+	Read(path string) (login.Book, error)
+	Write(path string, b login.Book) error
+}
+
+// Server is an API server, for who signs in and asks about themselves.
+type Server interface {
+	Login(ctx context.Context, name string, password secret.Text) (secret.Text, error)
+	Logout(ctx context.Context) error
+	User(ctx context.Context) (login.Identity, error)
+	Version(ctx context.Context) (login.Release, error)
+	CanI(ctx context.Context, action, resource, object string) (bool, error)
+}
+
+// Accounts are the local users of an API server.
+type Accounts interface {
+	Accounts(ctx context.Context) ([]login.Account, error)
+	Account(ctx context.Context, name string) (login.Account, error)
+	NewToken(ctx context.Context, account, id string, seconds int64) (secret.Text, error)
+	DeleteToken(ctx context.Context, account, id string) error
+	SetPassword(ctx context.Context, p login.Password) error
+}
+
+// Remote is an API server, and how it is asked.
+type Remote struct {
+	login.Target
+	Headers http.Header
+	// Config is the file that the login is from, where a renewed one goes.
+	Config string
+}
+
+// serverFlags say which API server a command talks to, in place of the hub. They are Argo CD's; those of transports that
+// there are not here are taken and have no effect, so that scripts go on.
+type serverFlags struct {
+	server, token, context, config, rootPath string
+	insecure, plainText, core                bool
+	headers                                  []string
+}
+
+func (s *serverFlags) register(f *pflag.FlagSet, env *Env) {
+	opts := env.options()
+	value := func(name, variable string) string {
+		if v := env.variable(variable); variable != "" && v != "" {
+			return v
+		}
+		return opts[name]
+	}
+	f.StringVar(&s.server, "server", value("server", "ARGOCD_SERVER"), "address of the API server: HOST or HOST:PORT (or $ARGOCD_SERVER)")
+	// Not its default: help would show it.
+	f.StringVar(&s.token, "auth-token", "", "token to sign in with (or $ARGOCD_AUTH_TOKEN)")
+	f.StringVar(&s.context, "argocd-context", opts["argocd-context"], "context of those who signed in (default: the current one)")
+	f.StringVar(&s.config, "config", opts["config"], "file of those who signed in (default: as argocd does)")
+	f.BoolVar(&s.insecure, "insecure", opts["insecure"] == "true", "take any certificate of the API server")
+	f.BoolVar(&s.plainText, "plaintext", opts["plaintext"] == "true", "speak to the API server without TLS")
+	f.BoolVar(&s.core, "core", opts["core"] == "true", "talk to the cluster with your kubeconfig, and to no API server")
+	f.StringVar(&s.rootPath, "grpc-web-root-path", opts["grpc-web-root-path"], "path below which the API server is")
+	f.StringArrayVarP(&s.headers, "header", "H", nil, "further header of each request: \"NAME: VALUE\"")
+	var ignored bool
+	for _, name := range []string{"grpc-web", "port-forward"} {
+		f.BoolVar(&ignored, name, false, "has no effect: there is one way to speak, HTTP")
+		_ = f.MarkHidden(name) // it was made a line above
+	}
+}
+
+// options are what ARGOCD_OPTS says, by the names of flags.
+func (e *Env) options() map[string]string {
+	out := map[string]string{}
+	words := strings.Fields(e.variable("ARGOCD_OPTS"))
+	for i := 0; i < len(words); i++ {
+		name, value, given := strings.Cut(strings.TrimLeft(words[i], "-"), "=")
+		if !strings.HasPrefix(words[i], "-") {
+			continue
+		}
+		if !given && i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
+			i++
+			value, given = words[i], true
+		}
+		if !given {
+			value = "true"
+		}
+		out[name] = strings.Trim(value, `"'`)
+	}
+	return out
+}
+
+func (e *Env) variable(name string) string {
+	if e.Getenv == nil || name == "" {
+		return ""
+	}
+	return e.Getenv(name)
+}
+
+// remote is the API server that the flags, the environment and the file of logins come to; nil is none: the command talks
+// to the cluster. Who names a cluster means the cluster.
+func (g *global) remote(env *Env) (*Remote, error) {
+	s := g.servers
+	if s.core || (s.server == "" && (g.Kubeconfig != "" || g.Context != "")) || env.Logins == nil {
+		return nil, nil
+	}
+	book, err := env.Logins.Read(s.config)
+	if err != nil {
+		return nil, err
+	}
+	found, known := book.Find(s.context)
+	switch {
+	case s.server != "" && s.server != found.Server.Server:
+		if found, known = book.ByServer(s.server); !known {
+			found, known = login.Target{Name: s.server, User: s.server, Server: login.Server{Server: s.server}}, true
+		}
+	case s.context != "" && !known:
+		return nil, usagef("there is no context %q; %q shows those that there are", s.context, "towline context")
+	}
+	if !known || found.Server.Core {
+		return nil, nil
+	}
+	out := &Remote{Target: found, Config: s.config}
+	out.Server.Insecure = out.Server.Insecure || s.insecure
+	out.Server.PlainText = out.Server.PlainText || s.plainText
+	if s.rootPath != "" {
+		out.Server.RootPath = s.rootPath
+	}
+	for _, token := range []string{s.token, env.variable("ARGOCD_AUTH_TOKEN")} {
+		if token != "" {
+			out.Token = secret.New(token)
+			break
+		}
+	}
+	out.Headers, err = headers(s.headers)
+	return out, err
+}
+
+func headers(lines []string) (http.Header, error) {
+	out := http.Header{}
+	for _, line := range lines {
+		name, value, found := strings.Cut(line, ":")
+		if !found || strings.TrimSpace(name) == "" {
+			return nil, usagef("%q is no header; write \"NAME: VALUE\"", line)
+		}
+		out.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	return out, nil
+}
+
+// signedIn is the API server of a command that needs one.
+func (g *global) signedIn(ctx context.Context, env *Env) (*Remote, Server, error) {
+	r, err := g.remote(env)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r == nil {
+		return nil, nil, usagef("this asks an API server, and you are signed in to none; %q does that", "towline login SERVER")
+	}
+	server, err := env.Server(ctx, *r)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to %s: %w", r.Server.Server, err)
+	}
+	return r, server, nil
+}
