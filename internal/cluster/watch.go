@@ -46,9 +46,10 @@ type kindWatch struct {
 
 	isSettled bool
 	// problem is why the kind cannot be read; empty while it can. stale says
-	// that this is the server's word, and not its silence.
-	problem string
-	stale   bool
+	// that this is the server's word, and not its silence; unread that it may
+	// still come.
+	problem       string
+	stale, unread bool
 }
 
 // stallTime is how long a kind may send nothing and not say why, before the
@@ -141,12 +142,14 @@ func (c *Cluster) awaitStall(ctx context.Context, w *kindWatch, received func() 
 		}
 		err := w.probe(ctx)
 		if err == nil {
-			err = errors.New("the server has not sent all of its objects yet")
+			err = errUnsent
 		}
 		c.noteError(ctx, w, err)
 		return
 	}
 }
+
+var errUnsent = errors.New("the server has not sent all of its objects yet")
 
 // probe asks for one object, for the reason why the kind cannot be read: the
 // server's cache only says that it is not ready.
@@ -190,6 +193,7 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 	was, first := w.problem, !w.isSettled
 	wasStale := w.stale
 	w.problem, w.isSettled, w.stale = problem, true, problem != "" && lost == nil
+	w.unread = lost != nil || errors.Is(err, errUnsent)
 	turned := w.stale && !wasStale
 	c.mu.Unlock()
 	if first || was != problem {
@@ -216,6 +220,7 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 func (c *Cluster) project() {
 	c.mu.Lock()
 	scopes, blind, stale := maps.Clone(c.catalog.scopes), maps.Clone(c.catalog.blind), map[schema.GroupKind]string{}
+	unread := map[schema.GroupKind]bool{}
 	for at, w := range c.watches {
 		gk := at.kind
 		switch {
@@ -226,6 +231,9 @@ func (c *Cluster) project() {
 			if w.stale {
 				stale[gk] = blind[gk]
 			}
+			if w.unread {
+				unread[gk] = true
+			}
 		}
 	}
 	excluded := make(map[schema.GroupKind]bool, len(c.catalog.blind))
@@ -234,7 +242,7 @@ func (c *Cluster) project() {
 	}
 	c.view.Store(&plan.View{
 		Version: c.view.Load().Version + 1,
-		Scopes:  scopes, Blind: blind, Stale: stale, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
+		Scopes:  scopes, Blind: blind, Stale: stale, Unread: unread, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
 		Kube: c.catalog.kube, Namespaces: c.namespaces, Identity: c.identity,
 	})
 	c.mu.Unlock()

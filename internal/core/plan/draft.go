@@ -44,6 +44,7 @@ func (d *draft) desired(o object.Object) {
 	f, ok := d.live[o.Key]
 	if why := d.in.Cluster.Hidden(o.Key); !ok && why != "" {
 		it.Action, it.Sync, it.Reason = Skip, Unknown, why
+		it.Unread = d.in.Cluster.Unread[o.Key.GroupKind()]
 		d.note(finding.ExcludedResource, finding.Warning, o.Key, fmt.Sprintf("%s is left out: %s", o.Key, why))
 		d.items = append(d.items, it)
 		return
@@ -61,6 +62,7 @@ func (d *draft) desired(o object.Object) {
 	}
 	if why := d.in.Cluster.Stale[o.Key.GroupKind()]; why != "" {
 		it.Action, it.Sync, it.Reason = Skip, Unknown, why
+		it.Unread = d.in.Cluster.Unread[o.Key.GroupKind()]
 		d.note(finding.Comparison, finding.Error, o.Key, fmt.Sprintf("comparing %s: %s", o.Key, why))
 		d.items = append(d.items, it)
 		return

@@ -18,7 +18,7 @@ type group struct {
 // next is what is left to do in the group, if anything.
 func (g group) next() (Step, bool) {
 	for _, look := range []func() (Step, bool){
-		g.notes, g.released, g.prune, g.before, g.apply, g.running, g.failed, g.going, g.unhealthy,
+		g.notes, g.released, g.unread, g.prune, g.before, g.apply, g.running, g.failed, g.going, g.unhealthy,
 	} {
 		if s, ok := look(); ok {
 			return s, true
@@ -55,6 +55,21 @@ func (g group) released() (Step, bool) {
 		}
 	}
 	return s, len(s.Items) > 0
+}
+
+// unread waits for kinds that the cluster is still to tell of. To go on without
+// their objects would be to do the next wave before this one.
+func (g group) unread() (Step, bool) {
+	items := g.pending(func(it Item) bool { return it.Unread })
+	if len(items) == 0 {
+		return Step{}, false
+	}
+	names := make([]string, len(items))
+	for i, it := range items {
+		names[i] = it.Key.String()
+	}
+	return Step{Do: DoWait, Message: fmt.Sprintf("%s waits until it is known what the cluster has of %s: %s",
+		g.name(), list(names), items[0].Reason)}, true
 }
 
 // pending are the items of the group that are not recorded.

@@ -248,7 +248,7 @@ func selected(items []Item, progress Progress) []Item {
 	var out []Item
 	for _, it := range items {
 		switch {
-		case it.Action == Skip && !it.Prunable:
+		case it.Action == Skip && !it.Prunable && !it.Unread:
 		case it.Hook && (progress.NoHooks || progress.Only != nil):
 		case progress.Only == nil || it.Aside || picked(progress.Only, it.Key):
 			out = append(out, it)

@@ -139,6 +139,9 @@ type View struct {
 	// read: what is known of their objects is of another time. A server that
 	// does not answer at all says nothing of a kind.
 	Stale map[schema.GroupKind]string
+	// Unread are those of the blind kinds of which the server is still to tell:
+	// it is slow or silent, and has refused nothing.
+	Unread map[schema.GroupKind]bool
 	// Excluded are those of the blind kinds that are left out on purpose: what
 	// is of these kinds was never applied.
 	Excluded map[schema.GroupKind]bool
@@ -244,6 +247,9 @@ type Item struct {
 	Served, Expected bool
 	// Late says that the object is pruned after everything else.
 	Late bool
+	// Unread says that the cluster is still to tell of objects of this kind: it
+	// is waited for, and not passed over.
+	Unread bool
 	// Misfit says how the manifest does not fit the shape of its kind.
 	Misfit string
 	// Confirm says that a person has to approve the object's deletion.

@@ -32,3 +32,18 @@ func TestASilentScriptHoldsAWave(t *testing.T) {
 		})
 	}
 }
+
+// TestAKindThatIsNotReadYetHoldsItsWave: what the cluster is still to tell of is
+// waited for; what it refuses to tell of is passed over.
+func TestAKindThatIsNotReadYetHoldsItsWave(t *testing.T) {
+	first, second := object.Key{Kind: "ConfigMap", Name: "first"}, object.Key{Kind: "Deployment", Name: "second"}
+	for unread, want := range map[bool]plan.Do{true: plan.DoWait, false: plan.DoApply} {
+		got := plan.Next(plan.Plan{Items: []plan.Item{
+			{Key: first, Action: plan.Skip, Sync: plan.Unknown, Reason: "its kind cannot be watched", Unread: unread, Served: true},
+			{Key: second, Action: plan.Create, Wave: 1, Served: true},
+		}}, plan.Progress{})
+		if got.Do != want || unread && !strings.Contains(got.Message, "ConfigMap first") {
+			t.Errorf("unread %t: got %s %q", unread, got.Do, got.Message)
+		}
+	}
+}
