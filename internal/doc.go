@@ -63,6 +63,7 @@
 //   - core/action: what can be done with an object, and the changes that it stands for.
 //   - core/appset: an ApplicationSet turned into Applications, and these into what to write.
 //   - core/policy: what a project allows.
+//   - core/rbac: the lines of argocd-rbac-cm and the roles of projects turned into answers, each with the line that decided.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
 //   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
 //   - core/transition: two states of an application turned into what changed between them.

@@ -17,6 +17,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
+	"github.com/towline-cd/towline/internal/core/rbac"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/event"
@@ -49,6 +50,13 @@ func environment() *cli.Env {
 				return policy.Tenancy{}, err
 			}
 			return s.Tenancy, nil
+		},
+		Policy: func(ctx context.Context, f cli.Flags) (rbac.Config, []rbac.Problem, error) {
+			config, err := restConfig(f.Kubeconfig, f.Context)
+			if err != nil {
+				return rbac.Config{}, nil, err
+			}
+			return settings.ReadPolicy(ctx, config, f.Namespace)
 		},
 		Drifts: func(_ context.Context, f cli.Flags) (cli.Drifts, error) {
 			config, err := restConfig(f.Kubeconfig, f.Context)

@@ -19,6 +19,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/appset"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
+	"github.com/towline-cd/towline/internal/core/rbac"
 	"github.com/towline-cd/towline/internal/core/roster"
 )
 
@@ -136,6 +137,8 @@ type Env struct {
 	Drifts   func(ctx context.Context, f Flags) (Drifts, error)
 	// Tenancy is what the installation says of all projects; nil is nothing.
 	Tenancy func(ctx context.Context, f Flags) (policy.Tenancy, error)
+	// Policy is who may do what, and what of that cannot be read.
+	Policy  func(ctx context.Context, f Flags) (rbac.Config, []rbac.Problem, error)
 	Planner func(ctx context.Context, f Flags) (Planner, error)
 	// AppProjects, AppSets, Roster and Generator are, too.
 	AppProjects func(ctx context.Context, f Flags) (AppProjects, error)

@@ -47,7 +47,7 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.Is(err, ErrDifferent):
+	case errors.Is(err, ErrDifferent), errors.Is(err, ErrNo):
 		return ExitDifferent
 	case isUsage(err):
 		return ExitUsage
@@ -75,10 +75,10 @@ func isUsage(err error) bool {
 }
 
 // Report writes the error of a command for a person to read and returns the
-// exit code. A difference was printed already.
+// exit code. A difference and a no were printed already.
 func Report(env *Env, err error) int {
 	code := ExitCode(err)
-	if err == nil || errors.Is(err, ErrDifferent) {
+	if err == nil || errors.Is(err, ErrDifferent) || errors.Is(err, ErrNo) {
 		return code
 	}
 	p := palette{on: wantColour(env.colour, env.ErrIsTerminal, env.Getenv)}

@@ -111,6 +111,9 @@ func given(t *testing.T, story *txtar.Archive) (*desk, []string) {
 	if err := yaml.UnmarshalStrict([]byte(section(story, "given/drift.yaml")), &d.drift); err != nil {
 		t.Fatalf("reading the drift: %v", err)
 	}
+	if err := yaml.UnmarshalStrict([]byte(section(story, "given/rbac.yaml")), &d.rbac); err != nil {
+		t.Fatalf("reading the permissions: %v", err)
+	}
 	d.town = newTown(t, func(name string) string { return section(story, name) })
 	d.files = map[string]string{}
 	for _, f := range story.Files {

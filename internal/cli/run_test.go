@@ -16,6 +16,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/rbac"
 )
 
 // today is the only time that the tests know.
@@ -39,6 +40,8 @@ type desk struct {
 	askedFor cli.Flags
 	town     *town
 	files    map[string]string
+	// rbac is the data of argocd-rbac-cm.
+	rbac map[string]string
 }
 
 type answer struct {
@@ -67,7 +70,11 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 		},
 		Projects: func(context.Context, cli.Flags) (cli.Projects, error) { return d, nil },
 		Planner:  func(context.Context, cli.Flags) (cli.Planner, error) { return d, nil },
-		Drifts:   func(context.Context, cli.Flags) (cli.Drifts, error) { return d, nil },
+		Policy: func(context.Context, cli.Flags) (rbac.Config, []rbac.Problem, error) {
+			config, problems := rbac.Read(d.rbac)
+			return config, problems, nil
+		},
+		Drifts: func(context.Context, cli.Flags) (cli.Drifts, error) { return d, nil },
 		Local: func(_ context.Context, dir string, _ *v1alpha1.Application) ([]string, error) {
 			return d.local[dir], nil
 		},
@@ -80,7 +87,7 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 	}
 	d.town.join(env, d.files)
 	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(cli.NewApp(env), cli.NewProj(env), cli.NewAppSet(env), cli.NewCluster(env))
+	root.AddCommand(cli.NewApp(env), cli.NewProj(env), cli.NewAppSet(env), cli.NewCluster(env), cli.NewAdmin(env))
 	root.SetArgs(args)
 	root.SetOut(&out)
 	ctx := d.stop

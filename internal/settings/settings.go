@@ -29,6 +29,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/policy"
+	"github.com/towline-cd/towline/internal/core/rbac"
 )
 
 // Settings are what the config maps say, with defaults where they are silent.
@@ -68,6 +69,9 @@ type Settings struct {
 	// regular expressions between slashes. They are read once, at the start.
 	Tenancy       policy.Tenancy
 	AppNamespaces []string
+	// Access is how permissions are asked for; what they are is the Store's
+	// Policy.
+	Access Access
 	// Problems are the keys that could not be read, NotHonoured those that this
 	// version knows and does nothing with.
 	Problems    []string
@@ -100,6 +104,8 @@ func parse(data, params map[string]string) Settings {
 	s.Health, s.Actions = lua.healthScripts(), lua.allActions()
 	tenancy, more := parseTenancy(data, s.Sync.ByLetter)
 	s.Tenancy, s.AppNamespaces = tenancy, words(params[v1alpha1.KeyParamApplicationNamespaces])
+	access, ofAccess := parseAccess(data)
+	s.Access = access
 	build := parseBuild(data, params)
 	s.Build, s.Fetching = build.build, build.fetching
 	if text := data[v1alpha1.KeyInClusterEnabled]; text != "" {
@@ -108,7 +114,7 @@ func parse(data, params map[string]string) Settings {
 			problems = append(problems, fmt.Sprintf("%s: %q is neither true nor false; using true", v1alpha1.KeyInClusterEnabled, text))
 		}
 	}
-	s.Problems = slices.Concat(problems, ofSets, more, ignore.problems, kinds.problems, lua.problems, build.problems)
+	s.Problems = slices.Concat(problems, ofSets, more, ofAccess, ignore.problems, kinds.problems, lua.problems, build.problems)
 	s.NotHonoured = slices.Concat(ignore.notHonoured, build.notHonoured)
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
@@ -137,7 +143,7 @@ func parse(data, params map[string]string) Settings {
 // honoured are the keys that are read elsewhere.
 func honoured(key string) bool {
 	return ignores(key) || scripted(key) || builds(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key) ||
-		key == v1alpha1.KeyInClusterEnabled || slices.Contains(tenancyKeys, key)
+		key == v1alpha1.KeyInClusterEnabled || slices.Contains(tenancyKeys, key) || slices.Contains(accessKeys, key)
 }
 
 // indifferent are settings whose value is what happens anyway.
@@ -167,8 +173,11 @@ type Store struct {
 	current  atomic.Pointer[Settings]
 	informer cache.SharedIndexInformer
 	params   cache.SharedIndexInformer
+	rbac     cache.SharedIndexInformer
 	changed  func(*Settings)
-	// listed is closed when both config maps were read for the first time, so
+	// policy is who may do what.
+	policy policyStore
+	// listed is closed when the config maps were read for the first time, so
 	// that nobody acts by half of what they say.
 	listed chan struct{}
 	// repositories is what is known of repositories, which changes on its own.
@@ -177,7 +186,7 @@ type Store struct {
 	clusters *clusters
 
 	mu sync.Mutex
-	// data is what the config maps hold, by their names; begun is set when both
+	// data is what the config maps hold, by their names; begun is set when all
 	// were read.
 	data  map[string]map[string]string
 	begun bool
@@ -188,6 +197,8 @@ type Store struct {
 type Listeners struct {
 	// Settings gets each new reading of the config maps.
 	Settings func(*Settings)
+	// Policy gets each new reading of who may do what.
+	Policy func(*rbac.Table)
 	// Repositories gets the URLs whose entries changed, as repository.Changed
 	// has them.
 	Repositories func(urls []string)
@@ -205,6 +216,8 @@ func New(config *rest.Config, namespace string, tell Listeners) (*Store, error) 
 		changed: tell.Settings, data: map[string]map[string]string{}, listed: make(chan struct{}),
 		informer:     configMap(client, namespace, v1alpha1.ConfigMapSettings),
 		params:       configMap(client, namespace, v1alpha1.ConfigMapCmdParams),
+		rbac:         configMap(client, namespace, v1alpha1.ConfigMapRBAC),
+		policy:       policyStore{changed: tell.Policy},
 		repositories: newRepositories(client, namespace, tell.Repositories),
 		clusters:     newClusters(client, namespace, tell.Clusters),
 	}
@@ -252,7 +265,7 @@ func Read(ctx context.Context, config *rest.Config, namespace string) (*Settings
 func (s *Store) Run(ctx context.Context) error {
 	var told []cache.InformerSynced
 	for name, informer := range map[string]cache.SharedIndexInformer{
-		v1alpha1.ConfigMapSettings: s.informer, v1alpha1.ConfigMapCmdParams: s.params,
+		v1alpha1.ConfigMapSettings: s.informer, v1alpha1.ConfigMapCmdParams: s.params, v1alpha1.ConfigMapRBAC: s.rbac,
 	} {
 		set := func(obj any) {
 			if cm, ok := obj.(*corev1.ConfigMap); ok {
@@ -271,6 +284,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { s.params.RunWithContext(ctx) })
+	wg.Go(func() { s.rbac.RunWithContext(ctx) })
 	wg.Go(func() { s.informer.RunWithContext(ctx) })
 	if err := s.clusters.start(ctx, &wg); err != nil {
 		return err
@@ -287,13 +301,17 @@ func (s *Store) Run(ctx context.Context) error {
 	return err
 }
 
-// read takes what a config map holds now. Nothing is told before both were
+// read takes what a config map holds now. Nothing is told before all were
 // read: half of the settings are not the settings.
 func (s *Store) read(ctx context.Context, name string, data map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data[name] = data
-	if s.begun {
+	switch {
+	case !s.begun:
+	case name == v1alpha1.ConfigMapRBAC:
+		s.policy.set(ctx, data, s.Current().Access)
+	default:
 		s.set(ctx, parse(s.data[v1alpha1.ConfigMapSettings], s.data[v1alpha1.ConfigMapCmdParams]))
 	}
 }
@@ -329,6 +347,7 @@ func (s *Store) set(ctx context.Context, next Settings) {
 	}
 	s.current.Store(&next)
 	s.clusters.enable(ctx, !next.NotInCluster)
+	s.policy.set(ctx, s.data[v1alpha1.ConfigMapRBAC], next.Access)
 	if s.changed != nil {
 		s.changed(&next)
 	}
