@@ -68,7 +68,7 @@ func newEnginePart(s setup) (part, error) {
 				p.controller.Enqueue(app, controller.User)
 			}
 		},
-	})
+	}, hub.Namespaces{})
 	if err != nil {
 		return nil, err
 	}
