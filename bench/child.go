@@ -41,6 +41,8 @@ type order struct {
 	// Object and Version name an object that must have been seen.
 	Object  string `json:"object,omitempty"`
 	Version string `json:"version,omitempty"`
+	// Count is how many of something there must be.
+	Count int `json:"count,omitempty"`
 }
 
 // reading is what a child answers: what the order cost, and what it counted.

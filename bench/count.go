@@ -59,6 +59,8 @@ type tally struct {
 	// onHub are those among them that are about Applications, ApplicationSets
 	// and AppProjects; the others are about the target.
 	onHub map[string]int
+	// onApps are those among these that are about Applications.
+	onApps map[string]int
 	// written are the keys in etcd that anybody wrote, without leases.
 	written []string
 	// server is the CPU time of the API server and etcd.
@@ -67,7 +69,7 @@ type tally struct {
 
 // close counts the requests of a user and what was written by anybody.
 func (w window) close(ctx context.Context, user string) (tally, error) {
-	t := tally{requests: map[string]int{}, onHub: map[string]int{}}
+	t := tally{requests: map[string]int{}, onHub: map[string]int{}, onApps: map[string]int{}}
 	server, err := serverCPU(w.plane)
 	if err != nil {
 		return t, err
@@ -88,6 +90,9 @@ func (w window) close(ctx context.Context, user string) (tally, error) {
 		t.requests[verb]++
 		if e.Group == v1alpha1.Group {
 			t.onHub[verb]++
+		}
+		if e.Group == v1alpha1.Group && e.Resource == "applications" {
+			t.onApps[verb]++
 		}
 	}
 	answer, err := etcdRange(ctx, w.plane, w.revision+1)

@@ -24,6 +24,7 @@ import (
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/render"
+	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
 	"github.com/towline-cd/towline/internal/source"
 )
@@ -42,6 +43,10 @@ type enginePart struct {
 	renders    *renderCounter
 	running    sync.Once
 	built      *building
+	// secrets are those of clusters, once somebody wants them; joined tells
+	// that one changed.
+	secrets atomic.Pointer[settings.Store]
+	joined  chan struct{}
 }
 
 // workers is how many applications are worked on at once, as `towline run` has
@@ -53,7 +58,7 @@ func newEnginePart(s setup) (part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &enginePart{setup: s, counter: &counter{seen: map[string]struct{}{}}, built: newBuilding(s.Apps)}
+	p := &enginePart{setup: s, counter: &counter{seen: map[string]struct{}{}}, built: newBuilding(s.Apps), joined: make(chan struct{}, 1)}
 	client, err := hub.New(config, controlNamespace)
 	if err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func newEnginePart(s setup) (part, error) {
 				p.controller.Enqueue(app, controller.User)
 			}
 		},
-	})
+	}, hub.Namespaces{})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +96,7 @@ func newEnginePart(s setup) (part, error) {
 		return nil, err
 	}
 	p.engine = engine.New(engine.Options{
-		SetOptions: engine.SetOptions{Sets: p.hub, Author: p.hub, Ancestry: p.sources},
+		SetOptions: engine.SetOptions{Sets: p.hub, Author: p.hub, Ancestry: p.sources, Known: p.known},
 
 		Namespace: controlNamespace, Hub: p.hub, Sources: gitOnly{p.sources}, Renderer: p.renders,
 		Changer: p.sources, Shelf: kept, Clusters: single{p.cluster}, Pairs: p.pairs, Now: time.Now,
@@ -193,6 +198,8 @@ func (p *enginePart) do(ctx context.Context, o order) (map[string]int64, error) 
 	case "generate":
 		_, err := p.engine.ReconcileSet(ctx, o.Object, engine.SetLook{})
 		return p.counts(), err
+	case "spread":
+		return p.counts(), p.generateSpread(ctx, o)
 	case "warm":
 		return p.pass(ctx, workers)
 	case "pass":

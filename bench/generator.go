@@ -30,7 +30,8 @@ type generating struct {
 
 // runGenerator makes many Applications from the files of a repository with one
 // ApplicationSet, and creates the same ones with a bare program. Then nothing
-// changes, and then one file does.
+// changes, then one file does, and then one more cluster comes to a set over
+// clusters.
 func runGenerator(ctx context.Context, b *bench) (err error) {
 	files := map[string]string{}
 	for i := range b.scale.apps {
@@ -183,7 +184,7 @@ func (g *generating) measure(ctx context.Context) error {
 		}
 	}
 	r.assert(apps == 1, "one changed file wrote %d Applications", apps)
-	return nil
+	return g.oneMoreCluster(ctx)
 }
 
 // isApplication says whether a key of etcd is that of an Application.

@@ -51,7 +51,9 @@
 //   - core/reads: what a render read, and which applications a push concerns.
 //   - core/environment: the variables that may stand in the fields of a source.
 //   - core/secret: text that must not be seen.
-//   - core/destination: what is known of the clusters that are deployed to, and which of them is meant.
+//   - core/destination: what is known of the clusters that are deployed to, and which of them is meant; the one reading of
+//     a cluster secret.
+//   - core/address: how near to us a network address is, and which ones nobody may have us call.
 //   - core/repository: what is known of a place that content comes from, secrets among it.
 //   - core/slug: a text turned into a name that a DNS label can hold.
 //   - core/roster: the hub's list of clusters: what the secret of one says, and how it is written.

@@ -401,6 +401,13 @@ const (
 	KeyParamAppSetAllowedSCMProviders = "applicationsetcontroller.allowed.scm.providers"
 	KeyParamAppSetEnableSCMProviders  = "applicationsetcontroller.enable.scm.providers"
 	KeyParamAppSetTokenRefStrict      = "applicationsetcontroller.enable.tokenref.strict.mode"
+	KeyParamAppSetRootCAPath          = "applicationsetcontroller.scm.root.ca.path"
+	KeyParamAppSetDryRun              = "applicationsetcontroller.dryrun"
+	KeyParamAppSetKeptAnnotations     = "applicationsetcontroller.global.preserved.annotations"
+	KeyParamAppSetKeptLabels          = "applicationsetcontroller.global.preserved.labels"
+	KeyParamAppSetMaxResources        = "applicationsetcontroller.status.max.resources.count"
+	KeyParamAppSetConcurrency         = "applicationsetcontroller.concurrent.reconciliations.max"
+	KeyParamAppSetPrefix              = "applicationsetcontroller."
 	KeyParamHydratorEnabled           = "hydrator.enabled"
 )
 

@@ -70,6 +70,12 @@ func (p *parts) place(d v1alpha1.ApplicationDestination) string {
 // many are the clusters of a fleet, as the engine asks for them.
 type many struct{ *fleet.Fleet }
 
+// Find says which cluster a destination means, and whether it is open.
+func (m many) Find(d v1alpha1.ApplicationDestination) (server, name string, open bool, err error) {
+	entry, open, err := m.Fleet.Find(d)
+	return entry.Server, entry.Name, open, err
+}
+
 // For finds the cluster of a destination.
 func (m many) For(d v1alpha1.ApplicationDestination) (engine.Cluster, string, string, error) {
 	c, entry, err := m.Fleet.For(d)

@@ -28,7 +28,7 @@ func withDeclarations(e *cli.Env) {
 		return c.Projects(), nil
 	}
 	e.AppSets = func(_ context.Context, f cli.Flags) (cli.AppSets, error) {
-		c, err := hubClient(f, f.Namespace)
+		c, err := hubClient(f, f.Apps())
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
@@ -157,7 +158,10 @@ func (p *planner) Plan(ctx context.Context, app *v1alpha1.Application, revision 
 		Renderer:  renders,
 		Verifier:  from.git,
 		Clusters:  clusters,
-		Scoped:    scoped{repositories: func() *repository.Set { return p.book }},
+		Scoped: scoped{
+			repositories: func() *repository.Set { return p.book },
+			clusters:     func() *destination.Set { return clusters.of },
+		},
 		Settings: func() engine.Settings {
 			return engine.Settings{Ignore: p.ignore, Build: p.build, Tenancy: p.tenancy}
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,9 +48,21 @@ func newOracle(config *rest.Config, o oracleOptions) (*oracle, error) {
 		decisions: decisions,
 		forges: forge.New(forge.Options{
 			Store: keyStore{client}, Namespace: o.namespace, Trust: o.trust,
-			SCMDisabled: o.sets.NoForges, AllowedSCM: o.sets.Forges, StrictTokenRefs: o.sets.StrictTokens,
+			SCMDisabled: o.sets.NoForges, AllowedSCM: o.sets.Forges, StrictTokenRefs: o.sets.StrictTokens, Tenants: true,
+			RootCA: authorities(o.sets.RootCA),
 		}),
 	}, nil
+}
+
+// authorities are those of a file, as it is when they are asked for.
+func authorities(file string) func() (string, error) {
+	if file == "" {
+		return nil
+	}
+	return func() (string, error) {
+		text, err := os.ReadFile(file)
+		return string(text), err
+	}
 }
 
 // Ask answers one need.

@@ -98,6 +98,8 @@ type parts struct {
 	// appNamespaces are the patterns of the namespaces, besides the control
 	// namespace, that applications are looked for in.
 	appNamespaces []string
+	// setNamespaces are the same for ApplicationSets.
+	setNamespaces []string
 	// tenancy is what held for all projects when applications were last woken for it.
 	tenancy atomic.Pointer[policy.Tenancy]
 	// waveDelay is the pause between waves that the environment asks for.

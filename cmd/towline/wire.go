@@ -41,7 +41,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	}
 	p.tracker, p.scripts = first.Tracker, newScripts()
 	p.scripts.set(first)
-	if err := p.openHub(ctx, config, first.AppNamespaces); err != nil {
+	if err := p.openHub(ctx, config, hub.Namespaces{Applications: first.AppNamespaces, Sets: first.Sets.Namespaces}); err != nil {
 		return nil, err
 	}
 	if err := p.openReports(config); err != nil {
@@ -101,17 +101,22 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		AuditEvery: o.audit,
 		Projects:   p.engine,
 		Sets:       p.engine,
+		SetWorkers: first.Sets.Workers,
 		Metrics:    p.metrics.Queues(),
 	})
 	return p, nil
 }
 
-func (p *parts) openHub(ctx context.Context, config *rest.Config, namespaces []string) error {
-	if _, broken := policy.MatchesNamespace(namespaces, p.namespace); len(broken) > 0 {
-		slog.WarnContext(ctx, "namespaces of applications that cannot be understood are left out",
-			"configMap", v1alpha1.ConfigMapCmdParams, "key", v1alpha1.KeyParamApplicationNamespaces, "entries", broken)
+func (p *parts) openHub(ctx context.Context, config *rest.Config, namespaces hub.Namespaces) error {
+	for key, patterns := range map[string][]string{
+		v1alpha1.KeyParamApplicationNamespaces: namespaces.Applications, v1alpha1.KeyParamAppSetNamespaces: namespaces.Sets,
+	} {
+		if _, broken := policy.MatchesNamespace(patterns, p.namespace); len(broken) > 0 {
+			slog.WarnContext(ctx, "namespaces that cannot be understood are left out",
+				"configMap", v1alpha1.ConfigMapCmdParams, "key", key, "entries", broken)
+		}
 	}
-	p.appNamespaces = namespaces
+	p.appNamespaces, p.setNamespaces = namespaces.Applications, namespaces.Sets
 	client, err := hub.New(config, p.namespace)
 	if err != nil {
 		return err
@@ -120,7 +125,7 @@ func (p *parts) openHub(ctx context.Context, config *rest.Config, namespaces []s
 		Application: p.applicationChanged,
 		Set:         func(old, set *v1alpha1.ApplicationSet) { p.controller.SetChanged(old, set) },
 		Project:     p.projectChanged,
-	}, namespaces...)
+	}, namespaces)
 	if err != nil {
 		return fmt.Errorf("making the hub's cache: %w", err)
 	}
@@ -212,6 +217,10 @@ func (p *parts) settingsChanged(s *settings.Settings) {
 		slog.Warn("the namespaces of applications have changed; they take effect with the next start",
 			"configMap", v1alpha1.ConfigMapCmdParams, "key", v1alpha1.KeyParamApplicationNamespaces)
 	}
+	if !slices.Equal(s.Sets.Namespaces, p.setNamespaces) {
+		slog.Warn("the namespaces of ApplicationSets have changed; they take effect with the next start",
+			"configMap", v1alpha1.ConfigMapCmdParams, "key", v1alpha1.KeyParamAppSetNamespaces)
+	}
 	if s.Tracker != p.tracker {
 		slog.Warn("the way in which objects are marked has changed; it takes effect with the next start",
 			"configMap", v1alpha1.ConfigMapSettings)
@@ -265,7 +274,8 @@ func (p *parts) engineSettings() engine.Settings {
 		ConfirmRate: confirmRate,
 		Sets: engine.SetSettings{
 			Policy: s.Sets.Policy, Override: s.Sets.Override, StrictGlobs: s.Sets.StrictGlobs,
-			Progressive: s.Sets.Progressive, Requeue: s.Sets.Requeue,
+			Progressive: s.Sets.Progressive, Requeue: s.Sets.Requeue, AppNamespaces: p.appNamespaces,
+			DryRun: s.Sets.DryRun, Annotations: s.Sets.Annotations, Labels: s.Sets.Labels, MaxListed: s.Sets.MaxListed,
 		},
 	}
 }

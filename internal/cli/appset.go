@@ -23,8 +23,10 @@ func NewAppSet(env *Env) *cobra.Command {
 		Short:   "See, create and delete ApplicationSets",
 		Long:    "See, create and delete ApplicationSets, which make applications from a template; and try what one would make.",
 		Aliases: []string{"appsets", "applicationset", "applicationsets"},
-	}, newSetList(env, g), newSetGet(env, g), newSetCreate(env, g), newSetDelete(env, g), newSetGenerate(env, g))
+	}, newSetList(env, g), newSetGet(env, g), newSetCreate(env, g), newSetDelete(env, g), newSetGenerate(env, g), newSetApprove(env, g))
 	g.register(cmd, env)
+	cmd.PersistentFlags().StringVarP(&g.AppNamespace, "appset-namespace", "N", "",
+		"namespace of the ApplicationSets, if they live elsewhere than the installation")
 	return cmd
 }
 
@@ -62,7 +64,7 @@ func (g *global) completeSet(env *Env, many bool) cobra.CompletionFunc {
 
 func newSetList(env *Env, g *global) *cobra.Command {
 	var o output
-	var selector, namespace string
+	var selector string
 	var projects []string
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List ApplicationSets", Args: none,
@@ -72,9 +74,6 @@ func newSetList(env *Env, g *global) *cobra.Command {
 			}
 			if _, err := labels.Parse(selector); err != nil {
 				return usagef("reading the selector %q: %w", selector, err)
-			}
-			if namespace != "" {
-				g.Namespace = namespace
 			}
 			c, _, err := g.sets(cmd.Context(), env, nil)
 			if err != nil {
@@ -88,7 +87,6 @@ func newSetList(env *Env, g *global) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&selector, "selector", "l", "", "only sets with these labels, as in team=shop,tier!=test")
 	f.StringSliceVarP(&projects, "project", "p", nil, "only sets whose applications belong to these projects")
-	f.StringVarP(&namespace, "appset-namespace", "N", "", "the same as --namespace")
 	return cmd
 }
 
@@ -110,7 +108,7 @@ func (c *setWork) list(ctx context.Context, o output, selector string, projects 
 		}
 		return nil
 	case len(sets) == 0:
-		c.note("no ApplicationSets in namespace %q%s", c.flags.Namespace, fitting(selector != "" || len(projects) > 0))
+		c.note("no ApplicationSets in namespace %q%s", c.flags.Apps(), fitting(selector != "" || len(projects) > 0))
 		return nil
 	}
 	t := &table{head: []string{"NAME", "PROJECT", "SYNCPOLICY", "APPS", "HEALTH", "CONDITIONS", "AGE"}, palette: c.out}

@@ -93,11 +93,11 @@ func newSetCreate(env *Env, g *global) *cobra.Command {
 
 // create makes a set, or makes one that is there what was declared.
 func (c *setWork) create(ctx context.Context, s *v1alpha1.ApplicationSet, upsert, dryRun bool) error {
-	if s.Namespace != "" && s.Namespace != c.flags.Namespace {
-		return usagef("ApplicationSet %q is declared for namespace %q; add -n %s, or take metadata.namespace out",
+	if s.Namespace != "" && s.Namespace != c.flags.Apps() {
+		return usagef("ApplicationSet %q is declared for namespace %q; add -N %s, or take metadata.namespace out",
 			s.Name, s.Namespace, s.Namespace)
 	}
-	s.Namespace, s.ResourceVersion, s.UID, s.ManagedFields = c.flags.Namespace, "", "", nil
+	s.Namespace, s.ResourceVersion, s.UID, s.ManagedFields = c.flags.Apps(), "", "", nil
 	s.Status = v1alpha1.ApplicationSetStatus{}
 	did := "created"
 	_, err := c.sets.Create(ctx, s, dryRun)
@@ -175,7 +175,7 @@ func (c *setWork) preview(ctx context.Context, sets []*v1alpha1.ApplicationSet, 
 	apps := []*v1alpha1.Application{}
 	bad := 0
 	for _, s := range sets {
-		s.Namespace = c.flags.Namespace
+		s.Namespace = c.flags.Apps()
 		some, problems, err := generator.Generate(ctx, s)
 		if err != nil {
 			return fmt.Errorf("generating the applications of ApplicationSet %q: %w", s.Name, err)

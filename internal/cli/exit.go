@@ -126,7 +126,7 @@ func (s *session) explainOf(t thing, name string, err error) error {
 		text = fmt.Sprintf("this cluster does not know %s; is --context right, and is Towline installed there?", t.kind)
 	case apierrors.IsNotFound(err):
 		where := s.flags.Namespace
-		if t == anApplication {
+		if t == anApplication || t == aSet {
 			where = s.flags.Apps()
 		}
 		text = fmt.Sprintf("%s %q not found in namespace %q; %q shows what is there", t.one, name, where, s.lists(t))
@@ -159,7 +159,7 @@ func (s *session) lists(t thing) string {
 	if s.flags.Namespace != s.env.namespace() {
 		out += " -n " + s.flags.Namespace
 	}
-	if t == anApplication && s.flags.Apps() != s.flags.Namespace {
+	if (t == anApplication || t == aSet) && s.flags.Apps() != s.flags.Namespace {
 		out += " -N " + s.flags.Apps()
 	}
 	return out

@@ -46,6 +46,9 @@ type Options struct {
 	AuditEvery time.Duration
 	// Projects lets projects go; nil means that nobody does.
 	Projects ProjectReconciler
+	// SetWorkers is how many ApplicationSets are worked on at once; zero is the
+	// default.
+	SetWorkers int
 	// Sets generates ApplicationSets; nil means that nobody does.
 	Sets SetReconciler
 	// Place names the cluster of a destination; nil means that all are one. If

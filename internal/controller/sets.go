@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/engine"
 )
 
@@ -27,7 +29,8 @@ type SetReconciler interface {
 // dashboards select by.
 const setQueueName = "applicationset"
 
-// setWorkers is how many ApplicationSets are worked on at once.
+// setWorkers is how many ApplicationSets are worked on at once, unless the
+// options say otherwise.
 const setWorkers = 4
 
 // sets is the queue of ApplicationSets. It tells a change of a set from a change
@@ -53,7 +56,7 @@ func newSets(metrics workqueue.MetricsProvider) *sets {
 	}
 }
 
-// EnqueueSet asks for an ApplicationSet to be generated.
+// EnqueueSet asks for an ApplicationSet to be generated, by object.AppName.
 func (c *Controller) EnqueueSet(name string) {
 	if c.Sets == nil {
 		return
@@ -118,13 +121,18 @@ func (s *sets) count(name string, by int) {
 func (c *Controller) SetChanged(old, set *v1alpha1.ApplicationSet) {
 	switch {
 	case set == nil:
-		c.sets.forget(old.Name)
-		c.EnqueueSet(old.Name)
+		c.sets.forget(c.setKey(old))
+		c.EnqueueSet(c.setKey(old))
 	case old == nil, old.Generation != set.Generation, (old.DeletionTimestamp == nil) != (set.DeletionTimestamp == nil),
 		set.Annotations[v1alpha1.AnnotationApplicationSetRefresh] != "" && setAnnotated(old, set, v1alpha1.AnnotationApplicationSetRefresh),
 		setAnnotated(old, set, v1alpha1.AnnotationDeletionApproved):
-		c.EnqueueSet(set.Name)
+		c.EnqueueSet(c.setKey(set))
 	}
+}
+
+// setKey is what a set is called.
+func (c *Controller) setKey(set *v1alpha1.ApplicationSet) string {
+	return object.AppName(c.Namespace, set.Namespace, set.Name)
 }
 
 func setAnnotated(old, set *v1alpha1.ApplicationSet, name string) bool {
@@ -138,7 +146,7 @@ func (c *Controller) memberChanged(old, app *v1alpha1.Application) {
 	if c.Sets == nil {
 		return
 	}
-	was, is := setOf(old), setOf(app)
+	was, is := c.setOf(old), c.setOf(app)
 	if was != is {
 		c.left(was)
 		c.joined(is)
@@ -167,13 +175,13 @@ func (c *Controller) joined(set string) {
 	}
 }
 
-// setOf is the ApplicationSet that made an application.
-func setOf(app *v1alpha1.Application) string {
+// setOf is the ApplicationSet that made an application, which is where that is.
+func (c *Controller) setOf(app *v1alpha1.Application) string {
 	if app == nil {
 		return ""
 	}
 	if o := metav1.GetControllerOf(app); o != nil && o.Kind == v1alpha1.ApplicationSetKind {
-		return o.Name
+		return object.AppName(c.Namespace, app.Namespace, o.Name)
 	}
 	return ""
 }
@@ -214,7 +222,7 @@ func stateDiffers(old, app *v1alpha1.Application) bool {
 
 func (c *Controller) runSets(ctx context.Context) {
 	var wg sync.WaitGroup
-	for range setWorkers {
+	for range cmp.Or(c.SetWorkers, setWorkers) {
 		wg.Go(func() {
 			for c.nextSet(ctx) {
 			}

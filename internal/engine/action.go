@@ -151,7 +151,7 @@ type stage struct {
 // carries its mark, or hangs below one that does; and that the project allows
 // it.
 func (e *Engine) stage(ctx context.Context, app *v1alpha1.Application, k object.Key, to purpose) (*stage, error) {
-	c, err := e.knock(app.Spec.Destination)
+	c, err := e.knock(ctx, app)
 	if err != nil {
 		return nil, err
 	}

@@ -42,14 +42,55 @@ const (
 	acting
 )
 
-// knock goes to the door of a destination. A destination that is not known is a
-// Terminal fault.
-func (e *Engine) knock(destination v1alpha1.ApplicationDestination) (*door, error) {
-	c, server, name, err := e.Clusters.For(destination)
+// knock goes to the door of an application's destination. A destination that is
+// not known, or where its project has no business, is a Terminal fault.
+func (e *Engine) knock(ctx context.Context, app *v1alpha1.Application) (*door, error) {
+	if err := e.barred(ctx, app); err != nil {
+		return nil, err
+	}
+	return e.approach(app)
+}
+
+// approach goes to the door whatever the rules say, for an application that has
+// something behind it.
+func (e *Engine) approach(app *v1alpha1.Application) (*door, error) {
+	c, server, name, err := e.Clusters.For(app.Spec.Destination)
 	if err != nil {
 		return nil, err
 	}
 	return &door{Live: c, raw: c, place: policy.Place{Server: server, Name: name, Project: e.Scoped.ClusterOwner(server)}}, nil
+}
+
+// barred keeps an application from having a cluster opened where its project has
+// no business: nothing is asked of such a cluster, not even what it serves.
+func (e *Engine) barred(ctx context.Context, app *v1alpha1.Application) error {
+	finder, ok := e.Clusters.(Finder)
+	if !ok {
+		return nil
+	}
+	to := app.Spec.Destination
+	server, name, open, err := finder.Find(to)
+	if err != nil || open {
+		return nil // whoever opens it says what is wrong; and what is open asks at every request
+	}
+	r, err := e.ruling(ctx, app)
+	if fault.ReasonOf(err) == "NotFound" {
+		return fault.Terminalf(denied, "application %q belongs to project %q, which does not exist; create it or set spec.project",
+			e.key(app), app.ProjectName())
+	}
+	if err != nil {
+		return err
+	}
+	at := policy.Place{Server: server, Name: name, Project: e.Scoped.ClusterOwner(server)}
+	for _, v := range []policy.Verdict{e.welcome(r, app), policy.Cluster(r.project, at)} {
+		if !v.Allowed {
+			return fault.Terminalf(denied, "%s", v.Reason)
+		}
+	}
+	if policy.Enters(r.project, at) {
+		return nil
+	}
+	return fault.Terminalf(denied, "%s", policy.DestinationOf(r.project, server, name, to.Namespace).Reason)
 }
 
 // admit opens a door to an application, by the rules of its project and as the

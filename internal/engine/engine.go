@@ -153,6 +153,12 @@ type Clusters interface {
 	For(destination v1alpha1.ApplicationDestination) (c Cluster, server, name string, err error)
 }
 
+// Finder says which cluster a destination means without asking anything of it,
+// and whether it is open: one that is not is opened by For.
+type Finder interface {
+	Find(destination v1alpha1.ApplicationDestination) (server, name string, open bool, err error)
+}
+
 // Pairs remembers confirmed pairs across restarts. They hold in a scope: the
 // cluster and the version of its server. Losing them costs requests.
 type Pairs interface {

@@ -34,6 +34,9 @@ type generation struct {
 	order   []string
 }
 
+// name is what the set is called.
+func (g *generation) name() string { return g.engine.setName(g.set) }
+
 // generate asks for what the generators need until they need no more. An error
 // means that not everything is known, and so nothing is.
 func (g *generation) generate(ctx context.Context) error {
@@ -85,6 +88,25 @@ func described(n appset.Need) string {
 		return fmt.Sprintf("reading the decision by config map %q", n.Decision.ConfigMapRef)
 	}
 	return "an unknown need"
+}
+
+// asked is who was asked for what. Errors of a forge say that themselves.
+func asked(n appset.Need) string {
+	switch {
+	case n.PullRequest != nil && n.PullRequest.Github != nil:
+		return fmt.Sprintf("listing pull requests of %s/%s on GitHub", n.PullRequest.Github.Owner, n.PullRequest.Github.Repo)
+	case n.PullRequest != nil && n.PullRequest.Gitlab != nil:
+		return fmt.Sprintf("listing merge requests of %s on GitLab", n.PullRequest.Gitlab.Project)
+	case n.PullRequest != nil && n.PullRequest.Gitea != nil:
+		return fmt.Sprintf("listing pull requests of %s/%s on Gitea", n.PullRequest.Gitea.Owner, n.PullRequest.Gitea.Repo)
+	case n.SCMProvider != nil && n.SCMProvider.Github != nil:
+		return fmt.Sprintf("listing repositories of %s on GitHub", n.SCMProvider.Github.Organization)
+	case n.SCMProvider != nil && n.SCMProvider.Gitlab != nil:
+		return fmt.Sprintf("listing projects of %s on GitLab", n.SCMProvider.Gitlab.Group)
+	case n.SCMProvider != nil && n.SCMProvider.Gitea != nil:
+		return fmt.Sprintf("listing repositories of %s on Gitea", n.SCMProvider.Gitea.Owner)
+	}
+	return described(n)
 }
 
 func gitOrigin(n *appset.GitNeed) manifest.Origin {
@@ -206,7 +228,7 @@ func (g *generation) footprint() {
 		}
 		prints[p] = footprint{commit: g.answers[key].Commit, reads: append(prints[p].reads, r.reads...)}
 	}
-	g.engine.footprints.set(SetHolder(g.set.Name), prints)
+	g.engine.footprints.set(SetHolder(g.name()), prints)
 }
 
 func (g *generation) close() {

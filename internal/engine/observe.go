@@ -80,7 +80,7 @@ func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look)
 	}
 	var project policy.Project
 	steps := []func() error{
-		func() error { return e.destination(o) },
+		func() error { return e.destination(ctx, o) },
 		func() error { return e.project(ctx, o, &project) },
 		func() error { return e.sources(o, project) },
 		func() error { return e.resolve(ctx, o, l) },
@@ -161,9 +161,9 @@ func (e *Engine) sources(o *observation, project policy.Project) error {
 	return nil
 }
 
-func (e *Engine) destination(o *observation) error {
-	d, err := e.knock(o.app.Spec.Destination)
-	if reason := fault.ReasonOf(err); reason == destination.Unknown || reason == destination.Ambiguous {
+func (e *Engine) destination(ctx context.Context, o *observation) error {
+	d, err := e.knock(ctx, o.app)
+	if reason := fault.ReasonOf(err); reason == destination.Unknown || reason == destination.Ambiguous || reason == denied {
 		o.refuse(err.Error())
 		return nil
 	}
@@ -369,7 +369,7 @@ func (e *Engine) ask(ctx context.Context, o *observation, questions []plan.Quest
 	}
 	if len(questions) > 0 {
 		// A cluster that stopped answering meanwhile is one problem, not many.
-		if _, err := e.knock(o.app.Spec.Destination); destination.Lost(err) {
+		if _, err := e.knock(ctx, o.app); destination.Lost(err) {
 			return nil, err
 		}
 	}

@@ -68,7 +68,7 @@ func (e *Engine) reconfirm(ctx context.Context, app *v1alpha1.Application) time.
 		app.Annotations[v1alpha1.AnnotationRefresh] != "" {
 		return 0
 	}
-	d, err := e.knock(app.Spec.Destination)
+	d, err := e.knock(ctx, app)
 	if err != nil || len(e.knownVerdicts(e.key(app), d.View().Identity)) > 0 {
 		return 0
 	}

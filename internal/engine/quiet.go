@@ -49,7 +49,7 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (ma
 	if err != nil {
 		return 0, false
 	}
-	c, err := e.knock(app.Spec.Destination)
+	c, err := e.knock(ctx, app)
 	if err != nil {
 		return 0, false
 	}

@@ -33,7 +33,7 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if e.rests(app) {
+	if e.rests(ctx, app) {
 		return Result{}, nil
 	}
 	if app.DeletionTimestamp != nil {
@@ -51,8 +51,8 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 // rests says that nothing is to be done for an application now, and nothing to
 // be said of it: its cluster is being read for the first time, or its operator
 // asks to leave it alone. What the status says stands.
-func (e *Engine) rests(app *v1alpha1.Application) bool {
-	_, err := e.knock(app.Spec.Destination)
+func (e *Engine) rests(ctx context.Context, app *v1alpha1.Application) bool {
+	_, err := e.knock(ctx, app)
 	reason := fault.ReasonOf(err)
 	return reason == destination.Starting || reason == destination.Skipped
 }

@@ -26,9 +26,14 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 	if !cascade && !slices.ContainsFunc(app.Finalizers, hookFinalizer) {
 		return Result{}, nil
 	}
-	c, err := e.knock(app.Spec.Destination)
-	if fault.ReasonOf(err) == destination.Unknown {
-		slog.WarnContext(ctx, "destination is not known, letting the application go without deleting", "app", e.key(app), "error", err)
+	c, err := e.knock(ctx, app)
+	if _, unruled := e.ruling(ctx, app); fault.ReasonOf(err) == denied && (unruled != nil || len(app.Status.Resources) > 0) {
+		// It may have objects there; the door says of each whether it may be touched.
+		c, err = e.approach(app)
+	}
+	if reason := fault.ReasonOf(err); reason == destination.Unknown || reason == denied {
+		slog.WarnContext(ctx, "destination is not known or not allowed, letting the application go without deleting", "app", e.key(app),
+			"error", err)
 		e.forget(e.key(app))
 		return Result{}, e.release(ctx, app, func(f string) bool { _, ok := propagations[f]; return ok || hookFinalizer(f) })
 	}

@@ -104,3 +104,76 @@ func (a actedFor) For(d v1alpha1.ApplicationDestination) (Cluster, string, strin
 	_, server, name, err := a.target.For(d)
 	return a.acted, server, name, err
 }
+
+// closed is a cluster that nobody has opened yet, and counts who does.
+type closed struct {
+	acted
+	opened *int
+}
+
+func (c closed) Find(v1alpha1.ApplicationDestination) (server, name string, open bool, err error) {
+	return "https://theirs.example.com", "theirs", *c.opened > 0, nil
+}
+
+func (c closed) For(d v1alpha1.ApplicationDestination) (Cluster, string, string, error) {
+	*c.opened++
+	_, _, _, err := c.target.For(d)
+	return c.acted, "https://theirs.example.com", "theirs", err
+}
+
+// theirs says whose a cluster is.
+type theirs struct{ owner string }
+
+func (theirs) Owned(string) policy.Owned { return policy.Owned{} }
+
+func (t theirs) ClusterOwner(string) string { return t.owner }
+
+// TestClosedClusters: a cluster is not opened for an application whose project
+// has no business there, neither to look nor to let the application go.
+func TestClosedClusters(t *testing.T) {
+	cases := map[string]struct {
+		owner  string
+		change func(w *world)
+		opens  bool
+		says   string
+	}{
+		"allowed":         {opens: true},
+		"no rule":         {change: func(w *world) { w.project.Spec.Destinations[0].Server = v1alpha1.InClusterServer }, says: "matches no allow rule"},
+		"another's":       {owner: "them", says: `is for project "them" alone`},
+		"no project":      {change: func(w *world) { w.app.Spec.Project = "nobody" }, says: "does not exist"},
+		"not from there":  {change: func(w *world) { w.app.Namespace = "elsewhere" }, says: "may not belong to project"},
+		"other namespace": {change: func(w *world) { w.project.Spec.Destinations[0].Namespace = "web" }, opens: true, says: "matches no allow rule"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(shop())
+			w.commits["c1"], w.head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n", "c1"
+			if c.change != nil {
+				c.change(w)
+			}
+			opened := 0
+			e := w.engine()
+			e.Options.Scoped = theirs{c.owner}
+			e.Options.Clusters = closed{acted{(*target)(w), "ourselves", map[string]int{}}, &opened}
+			for range 3 {
+				_, _ = e.Reconcile(t.Context(), e.key(w.app))
+			}
+			var told []string
+			for _, cond := range w.app.Status.Conditions {
+				told = append(told, cond.Message)
+			}
+			if (opened > 0) != c.opens || !strings.Contains(strings.Join(told, "\n"), c.says) {
+				t.Errorf("opened %d times, told %q", opened, told)
+			}
+			if c.opens || w.project.Name != w.app.ProjectName() {
+				return
+			}
+			w.app.DeletionTimestamp, w.app.Finalizers = new(metav1.Now()), []string{v1alpha1.FinalizerResources}
+			w.bump()
+			_, _ = e.Reconcile(t.Context(), e.key(w.app))
+			if len(w.app.Finalizers) > 0 || opened > 0 {
+				t.Errorf("it is left with %v, opened %d times", w.app.Finalizers, opened)
+			}
+		})
+	}
+}

@@ -17,8 +17,9 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
-// Sets is where ApplicationSets live. Faults are as those of Hub, and what is
-// returned is shared.
+// Sets is where ApplicationSets live, by object.AppName: NAME, or NAMESPACE/NAME
+// outside the control namespace. Faults are as those of Hub, and what is returned
+// is shared.
 type Sets interface {
 	ApplicationSet(ctx context.Context, name string) (*v1alpha1.ApplicationSet, error)
 	// PatchApplicationSet merges a patch into a set, or into its status where
@@ -71,6 +72,15 @@ type SetSettings struct {
 	// Requeue is how soon a set is looked at again by itself; zero is when its
 	// generators ask for it.
 	Requeue time.Duration
+	// AppNamespaces are the namespaces, besides the control namespace, that
+	// applications are looked for in: a set makes its own where it lives.
+	AppNamespaces []string
+	// DryRun says that applications are not written: what would be is told.
+	DryRun bool
+	// Annotations and Labels of applications stay, whatever a template says.
+	Annotations, Labels []string
+	// MaxListed is how many applications a status lists; zero is the default.
+	MaxListed int
 }
 
 // SetLook says what of a set may have changed.
@@ -144,6 +154,9 @@ func (e *Engine) ReconcileSet(ctx context.Context, name string, l SetLook) (SetR
 	if set.DeletionTimestamp != nil {
 		return e.removeSet(ctx, set)
 	}
+	if why, err := e.homeless(ctx, set); why != "" || err != nil {
+		return e.refuseSet(ctx, set, why, err)
+	}
 	if l.Progress && !appset.Rolling(set) && !e.setStates.of(name).held {
 		return e.followSet(ctx, set)
 	}
@@ -165,7 +178,7 @@ func (e *Engine) Generate(ctx context.Context, set *v1alpha1.ApplicationSet) (ap
 
 // generateSet generates a set and writes what differs.
 func (e *Engine) generateSet(ctx context.Context, set *v1alpha1.ApplicationSet) (SetResult, error) {
-	g := &generation{engine: e, set: set, state: e.setStates.of(set.Name)}
+	g := &generation{engine: e, set: set, state: e.setStates.of(e.setName(set))}
 	defer g.close()
 	err := g.generate(ctx)
 	if interrupted(ctx) {
@@ -188,6 +201,9 @@ func (e *Engine) generateSet(ctx context.Context, set *v1alpha1.ApplicationSet) 
 		}
 	}
 	g.footprint()
+	if err := g.anchor(ctx); err != nil {
+		return result, err
+	}
 	changes, err := g.compare(ctx)
 	if err != nil {
 		return result, err
@@ -217,7 +233,9 @@ func sooner(a, b time.Duration) time.Duration {
 // followSet tells how the applications of a set are.
 func (e *Engine) followSet(ctx context.Context, set *v1alpha1.ApplicationSet) (SetResult, error) {
 	g := &generation{engine: e, set: set}
-	next := appset.Status(appset.StatusInput{Set: set, Now: e.Now(), Owned: e.Sets.Generated(set.UID)})
+	next := appset.Status(appset.StatusInput{
+		Set: set, Now: e.Now(), Owned: e.Sets.Generated(set.UID), MaxListed: e.Settings().Sets.MaxListed,
+	})
 	next.Conditions, next.ApplicationStatus, next.Health = set.Status.Conditions, set.Status.ApplicationStatus, set.Status.Health
 	return SetResult{}, g.tell(ctx, next)
 }
@@ -258,6 +276,7 @@ func (g *generation) facts(ctx context.Context) (appset.Input, error) {
 		Settle:   e.Settings().Settle,
 		Approved: approved(g.set, e.Now()),
 		Exprs:    map[string]diff.NamedExpr{},
+		Stay:     appset.Stay{Annotations: settings.Annotations, Labels: settings.Labels},
 	}
 	for _, r := range g.set.Spec.IgnoreApplicationDifferences {
 		for _, text := range r.JQPathExpressions {
@@ -280,7 +299,7 @@ func (g *generation) facts(ctx context.Context) (appset.Input, error) {
 		if _, ours := owned[app.Name]; ours {
 			continue
 		}
-		other, err := e.Hub.Application(ctx, app.Name)
+		other, err := e.Hub.Application(ctx, e.key(app))
 		if err == nil {
 			in.Others[app.Name] = whoHas(other)
 		} else if fault.ReasonOf(err) != "NotFound" {
@@ -316,7 +335,7 @@ func (g *generation) emptiness() []string {
 	for _, key := range g.order {
 		need, answer := g.needs[key], g.answers[key]
 		if need.Git == nil && need.Decision == nil && len(answer.Sets) == 0 {
-			out = append(out, fmt.Sprintf("%s answered with an empty list", described(need)))
+			out = append(out, fmt.Sprintf("%s answered with an empty list", asked(need)))
 		}
 	}
 	return out
@@ -350,7 +369,7 @@ func (g *generation) rewinds(ctx context.Context) []string {
 		}
 	}
 	if len(out) > 0 {
-		slog.WarnContext(ctx, "applications of a set are kept", "applicationset", g.set.Name, "why", out)
+		slog.WarnContext(ctx, "applications of a set are kept", "applicationset", g.name(), "why", out)
 	}
 	return out
 }

@@ -36,12 +36,26 @@ func (g *generation) write(ctx context.Context, c *appset.Changes) error {
 	for _, r := range c.Delete {
 		gone = append(gone, func() error { return g.remove(ctx, r) })
 	}
+	if g.engine.Settings().Sets.DryRun {
+		return g.tellOnly(ctx, c)
+	}
 	err := errors.Join(together(ctx, changed), together(ctx, made), together(ctx, gone))
 	if n := len(made) + len(changed) + len(gone); n > 0 {
-		slog.InfoContext(ctx, "applications of a set written", "applicationset", g.set.Name,
+		slog.InfoContext(ctx, "applications of a set written", "applicationset", g.name(),
 			"created", len(made), "updated", len(changed), "deleted", len(gone), "error", err)
 	}
 	return err
+}
+
+// tellOnly tells what would be written, where the settings want no more.
+func (g *generation) tellOnly(ctx context.Context, c *appset.Changes) error {
+	if c.Empty() {
+		return nil
+	}
+	slog.InfoContext(ctx, "applications of a set would be written, and are not", "applicationset", g.name(),
+		"created", len(c.Create), "updated", len(c.Update), "deleted", len(c.Delete))
+	return fault.Terminalf("DryRun", "%d Applications would be created, %d changed and %d deleted; nothing was written, because %s is true in %s",
+		len(c.Create), len(c.Update), len(c.Delete), v1alpha1.KeyParamAppSetDryRun, v1alpha1.ConfigMapCmdParams)
 }
 
 // together runs all, some at once, and gathers what went wrong.
@@ -96,7 +110,7 @@ func (g *generation) rewrite(ctx context.Context, u appset.Update) error {
 	if string(patch) == "{}" {
 		return nil
 	}
-	_, err = g.engine.Author.RewriteApplication(ctx, u.Was.Name, patch)
+	_, err = g.engine.Author.RewriteApplication(ctx, g.engine.key(u.Was), patch)
 	return err
 }
 
@@ -126,7 +140,7 @@ type setMeta struct {
 // remove deletes an application; without cascade its objects stay, so what
 // would delete them comes off first.
 func (g *generation) remove(ctx context.Context, r appset.Removal) error {
-	slog.InfoContext(ctx, "application of a set goes", "applicationset", g.set.Name, "app", r.App.Name, "cascade", r.Cascade, "why", r.Why)
+	slog.InfoContext(ctx, "application of a set goes", "applicationset", g.name(), "app", r.App.Name, "cascade", r.Cascade, "why", r.Why)
 	if !r.Cascade {
 		next := r.App.DeepCopy()
 		next.Finalizers = slices.DeleteFunc(next.Finalizers, func(f string) bool {
@@ -137,7 +151,7 @@ func (g *generation) remove(ctx context.Context, r appset.Removal) error {
 			return err
 		}
 	}
-	err := g.engine.Author.DeleteApplication(ctx, r.App.Name, r.App.UID)
+	err := g.engine.Author.DeleteApplication(ctx, g.engine.key(r.App), r.App.UID)
 	if fault.ReasonOf(err) == "NotFound" {
 		return nil
 	}
@@ -152,6 +166,7 @@ func (g *generation) report(ctx context.Context, c appset.Changes, problem error
 	}
 	in := appset.StatusInput{
 		Set: g.set, Now: g.engine.Now(), Result: g.result, Changes: c, Owned: g.engine.Sets.Generated(g.set.UID), Failed: failures(problem),
+		MaxListed: g.engine.Settings().Sets.MaxListed,
 	}
 	if g.rolling() && g.result.Failure == "" {
 		r := appset.Rollout(appset.RolloutInput{Set: g.set, Now: in.Now, Apps: g.whole, Owned: in.Owned})
@@ -201,7 +216,7 @@ func (g *generation) tell(ctx context.Context, next v1alpha1.ApplicationSetStatu
 	if string(patch) == "{}" {
 		return nil
 	}
-	_, err = g.engine.Sets.PatchApplicationSet(ctx, g.set.Name, patch, "status")
+	_, err = g.engine.Sets.PatchApplicationSet(ctx, g.name(), patch, "status")
 	return err
 }
 
@@ -234,7 +249,7 @@ func (g *generation) note(ctx context.Context, c appset.Changes, problem error) 
 	if err != nil {
 		return fmt.Errorf("encoding ApplicationSet %q: %w", g.set.Name, err)
 	}
-	set, err := g.engine.Sets.PatchApplicationSet(ctx, g.set.Name, patch, "")
+	set, err := g.engine.Sets.PatchApplicationSet(ctx, g.name(), patch, "")
 	if err != nil {
 		return err
 	}
@@ -244,6 +259,9 @@ func (g *generation) note(ctx context.Context, c appset.Changes, problem error) 
 
 // roll begins the syncs that it is time for.
 func (g *generation) roll(ctx context.Context, start []appset.Start) error {
+	if g.engine.Settings().Sets.DryRun {
+		return nil
+	}
 	work := make([]func() error, len(start))
 	for i, one := range start {
 		next := one.App.DeepCopy()
@@ -253,13 +271,34 @@ func (g *generation) roll(ctx context.Context, start []appset.Start) error {
 	return together(ctx, work)
 }
 
+// anchor keeps a set until its applications are gone, where they have to go in
+// an order: without it the server deletes all of them at once.
+func (g *generation) anchor(ctx context.Context) error {
+	if !g.rolling() || g.set.Spec.Strategy.DeletionOrder != v1alpha1.ApplicationSetDeletionOrderReverse ||
+		slices.Contains(g.set.Finalizers, v1alpha1.FinalizerResources) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": g.set.ResourceVersion, "finalizers": append(slices.Clone(g.set.Finalizers), v1alpha1.FinalizerResources),
+	}})
+	if err != nil {
+		return fmt.Errorf("encoding ApplicationSet %q: %w", g.set.Name, err)
+	}
+	set, err := g.engine.Sets.PatchApplicationSet(ctx, g.name(), patch, "")
+	if err != nil {
+		return err
+	}
+	g.set = set
+	return nil
+}
+
 // removeSet lets a set go that is being deleted. Without a finalizer of ours the
 // server deletes its applications as it deletes everything that has an owner.
 func (e *Engine) removeSet(ctx context.Context, set *v1alpha1.ApplicationSet) (SetResult, error) {
-	if !slices.Contains(set.Finalizers, v1alpha1.FinalizerResources) {
+	if !slices.Contains(set.Finalizers, v1alpha1.FinalizerResources) || e.Settings().Sets.DryRun {
 		return SetResult{}, nil
 	}
-	g := &generation{engine: e, set: set, state: e.setStates.of(set.Name)}
+	g := &generation{engine: e, set: set, state: e.setStates.of(e.setName(set))}
 	settings := e.Settings().Sets
 	owned := e.Sets.Generated(set.UID)
 	policy := appset.PolicyOf(set, settings.Policy, settings.Override)
@@ -288,7 +327,7 @@ func (e *Engine) removeSet(ctx context.Context, set *v1alpha1.ApplicationSet) (S
 	if err != nil {
 		return SetResult{}, fmt.Errorf("encoding ApplicationSet %q: %w", set.Name, err)
 	}
-	_, err = e.Sets.PatchApplicationSet(ctx, set.Name, patch, "")
+	_, err = e.Sets.PatchApplicationSet(ctx, g.name(), patch, "")
 	if fault.ReasonOf(err) == "NotFound" {
 		err = nil
 	}

@@ -45,12 +45,16 @@ type Options struct {
 	// AllowedSCM are the only values that a generator may have for api; none allows all. The public addresses of GitHub
 	// and GitLab, which are meant where api is empty, are always allowed.
 	AllowedSCM []string
+	// Tenants says that sets outside of Namespace are of people who are not trusted with it. Without AllowedSCM they ask
+	// nobody: they could have a token sent anywhere.
+	Tenants bool
 	// StrictTokenRefs lets a generator name only secrets that are labelled as credentials of a forge.
 	StrictTokenRefs bool
 	// Trust tells whom to believe to be who they say, beside the authorities of the machine; nil is nobody else.
 	Trust func() repository.Trust
-	// RootCA are more authorities for all forges, as PEM (applicationsetcontroller.scm.root.ca.path).
-	RootCA string
+	// RootCA are more authorities for all forges, as PEM (applicationsetcontroller.scm.root.ca.path); nil is none. It is
+	// asked each time: what is in a file may be replaced.
+	RootCA func() (string, error)
 	// Proxy is the way out; nil is none.
 	Proxy func(*url.URL) (*url.URL, error)
 	// Timeout bounds one request with its answer, 30 seconds by default.
@@ -163,7 +167,7 @@ func (f *Forges) Repositories(ctx context.Context, gen v1alpha1.SCMProviderGener
 
 // pulls finds out which forge a generator is about.
 func (f *Forges) pulls(ctx context.Context, gen v1alpha1.PullRequestGenerator, in Scope) (pulls, error) {
-	if err := f.enabled("pullRequest"); err != nil {
+	if err := f.enabled("pullRequest", in); err != nil {
 		return nil, err
 	}
 	switch {
@@ -194,7 +198,7 @@ func (f *Forges) pulls(ctx context.Context, gen v1alpha1.PullRequestGenerator, i
 
 // repos finds out which forge a generator is about, and what of each repository is wanted.
 func (f *Forges) repos(ctx context.Context, gen v1alpha1.SCMProviderGenerator, in Scope) (repos, *walk, error) {
-	if err := f.enabled("scmProvider"); err != nil {
+	if err := f.enabled("scmProvider", in); err != nil {
 		return nil, nil, err
 	}
 	ssh, err := overSSH(gen.CloneProtocol)
@@ -231,7 +235,12 @@ func (f *Forges) repos(ctx context.Context, gen v1alpha1.SCMProviderGenerator, i
 	return nil, nil, nobody("scmProvider")
 }
 
-func (f *Forges) enabled(generator string) error {
+func (f *Forges) enabled(generator string, in Scope) error {
+	if f.options.Tenants && in.Namespace != f.options.Namespace && len(f.options.AllowedSCM) == 0 && !f.options.SCMDisabled {
+		return fault.Terminalf("SCMProviderNotAllowed", "the generator %s asks a forge, which a set outside of namespace %q may do only "+
+			"where %s in argocd-cmd-params-cm names the forges that may be asked; set it", generator, f.options.Namespace,
+			v1alpha1.KeyParamAppSetAllowedSCMProviders)
+	}
 	if !f.options.SCMDisabled {
 		return nil
 	}

@@ -178,22 +178,25 @@ func TestAllowedForges(t *testing.T) {
 	f := start(t, forgetest.GitHub)
 	f.Repos = []forgetest.Repo{{ID: 1, Name: "shop", Pulls: open(1)}}
 	tests := []struct {
-		allowed  []string
-		disabled bool
-		reason   string
+		allowed           []string
+		disabled, tenants bool
+		reason            string
 	}{
-		{nil, false, ""},
-		{[]string{f.URL}, false, ""},
-		{[]string{"https://git.example.com", f.URL + "/"}, false, ""},
-		{[]string{strings.Replace(f.URL, "http", "HTTP", 1)}, false, ""},
-		{[]string{"https://git.example.com/"}, false, "SCMProviderNotAllowed"},
-		{[]string{f.URL + "/deeper"}, false, "SCMProviderNotAllowed"},
-		{[]string{strings.Replace(f.URL, "http:", "https:", 1)}, false, "SCMProviderNotAllowed"},
-		{[]string{""}, false, "SCMProviderNotAllowed"},
-		{[]string{f.URL}, true, "SCMProvidersDisabled"},
+		{nil, false, false, ""},
+		{[]string{f.URL}, false, false, ""},
+		{[]string{"https://git.example.com", f.URL + "/"}, false, false, ""},
+		{[]string{strings.Replace(f.URL, "http", "HTTP", 1)}, false, false, ""},
+		{[]string{"https://git.example.com/"}, false, false, "SCMProviderNotAllowed"},
+		{[]string{f.URL + "/deeper"}, false, false, "SCMProviderNotAllowed"},
+		{[]string{strings.Replace(f.URL, "http:", "https:", 1)}, false, false, "SCMProviderNotAllowed"},
+		{[]string{""}, false, false, "SCMProviderNotAllowed"},
+		{[]string{f.URL}, true, false, "SCMProvidersDisabled"},
+		// A set outside of the control namespace.
+		{nil, false, true, "SCMProviderNotAllowed"},
+		{[]string{f.URL}, false, true, ""},
 	}
 	for i, tc := range tests {
-		forges := newForges(t, func(o *forge.Options) { o.AllowedSCM, o.SCMDisabled = tc.allowed, tc.disabled })
+		forges := newForges(t, func(o *forge.Options) { o.AllowedSCM, o.SCMDisabled, o.Tenants = tc.allowed, tc.disabled, tc.tenants })
 		_, err := forges.PullRequests(t.Context(), pullsOf(f), scope)
 		if fault.ReasonOf(err) != tc.reason || (err == nil) != (tc.reason == "") {
 			t.Errorf("case %d: %v", i, err)
@@ -252,7 +255,7 @@ func TestCertificates(t *testing.T) {
 					return repository.Trust{Certificates: map[string]string{"127.0.0.1": authority}}
 				}
 			},
-			"for all": func(o *forge.Options) { o.RootCA = authority },
+			"for all": func(o *forge.Options) { o.RootCA = func() (string, error) { return authority, nil } },
 		}
 		for name, change := range trusting {
 			if _, err := newForges(t, change).PullRequests(t.Context(), gen, scope); err != nil {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/address"
 	"github.com/towline-cd/towline/internal/core/fault"
 )
 
@@ -30,24 +32,11 @@ type pooled struct {
 	turn      int64
 }
 
-// Neighbours of a link: among them are the metadata services that hand out the credentials of a machine. No forge is
-// there, whoever says so; a forge of a private network is as good as any other, and what may be asked is for
-// allowed.scm.providers to say.
-var never = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("224.0.0.0/4"),
-	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
-	netip.MustParsePrefix("::/128"), netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("fd20:ce::254/128"),
-	netip.MustParsePrefix("100.100.100.200/32"), netip.MustParsePrefix("192.0.0.192/32"),
-	// The same, written in the newer form of addresses.
-	netip.MustParsePrefix("64:ff9b::a9fe:0/112"), netip.MustParsePrefix("2002:a9fe::/32"),
-}
-
+// refuseAddress refuses what nobody may be at, whoever says so. A forge of a private network is as good as any other, and
+// what may be asked is for allowed.scm.providers to say.
 func refuseAddress(addr netip.Addr) error {
-	addr = addr.Unmap().WithZone("")
-	for _, p := range never {
-		if p.Contains(addr) {
-			return fault.Terminalf("AddressRefused", "%s is an address that no forge may have", addr)
-		}
+	if address.ReachOf(addr) == address.Nowhere {
+		return fault.Terminalf("AddressRefused", "%s is an address that no forge may have", addr)
 	}
 	return nil
 }
@@ -65,7 +54,14 @@ func (c *client) transport(to *url.URL, w wire) (http.RoundTripper, error) {
 	if trust := c.options.Trust; trust != nil {
 		w.ca += "\n" + trust().Certificates[to.Hostname()]
 	}
-	w.ca += "\n" + c.options.RootCA
+	if more := c.options.RootCA; more != nil {
+		authorities, err := more()
+		if err != nil {
+			return nil, fault.Transientf("CertificateRefused", "asking %s: reading the authorities of forges: %w; correct %s in "+
+				"argocd-cmd-params-cm, or put the file there", shown(to), err, v1alpha1.KeyParamAppSetRootCAPath)
+		}
+		w.ca += "\n" + authorities
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn++

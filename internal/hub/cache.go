@@ -45,9 +45,13 @@ type Cache struct {
 
 const byProject = "project"
 
-// NewCache makes a cache of the control namespace, and of the applications of
-// other namespaces that fit one of the patterns. Run fills it.
-func NewCache(c *Client, events Events, others ...string) (*Cache, error) {
+// Namespaces are the patterns of the namespaces, besides the control namespace,
+// that objects are looked for in.
+type Namespaces struct{ Applications, Sets []string }
+
+// NewCache makes a cache of the control namespace, and of what other namespaces
+// have where they fit one of the patterns. Run fills it.
+func NewCache(c *Client, events Events, others Namespaces) (*Cache, error) {
 	indexers := cache.Indexers{byProject: func(obj any) ([]string, error) {
 		app, ok := obj.(*v1alpha1.Application)
 		if !ok {
@@ -55,15 +59,9 @@ func NewCache(c *Client, events Events, others ...string) (*Cache, error) {
 		}
 		return []string{app.ProjectName()}, nil
 	}, byOwner: ownerOf}
-	appLists := listWatch(c, c.namespace, applications, &v1alpha1.ApplicationList{})
-	if len(others) > 0 {
-		appLists = within(listWatch(c, metav1.NamespaceAll, applications, &v1alpha1.ApplicationList{}), func(namespace string) bool {
-			matches, _ := policy.MatchesNamespace(others, namespace)
-			return matches || namespace == c.namespace
-		})
-	}
-	projectLists := listWatch(c, c.namespace, projects, &v1alpha1.AppProjectList{})
-	setLists := listWatch(c, c.namespace, sets, &v1alpha1.ApplicationSetList{})
+	appLists := c.lists(applications, &v1alpha1.ApplicationList{}, others.Applications)
+	projectLists := c.lists(projects, &v1alpha1.AppProjectList{}, nil)
+	setLists := c.lists(sets, &v1alpha1.ApplicationSetList{}, others.Sets)
 	k := &Cache{
 		Client:      c,
 		written:     map[string]*v1alpha1.Application{},
@@ -239,16 +237,33 @@ func listWatch(c *Client, namespace, resource string, into runtime.Object) *cach
 	}
 }
 
-// within leaves out the applications of other namespaces, so that they take up
+// lists reads a kind in the control namespace, and in those that fit a pattern.
+func (c *Client) lists(resource string, into runtime.Object, others []string) *cache.ListWatch {
+	if len(others) == 0 {
+		return listWatch(c, c.namespace, resource, into)
+	}
+	return within(listWatch(c, metav1.NamespaceAll, resource, into), func(namespace string) bool {
+		matches, _ := policy.MatchesNamespace(others, namespace)
+		return matches || namespace == c.namespace
+	})
+}
+
+// within leaves out the objects of other namespaces, so that they take up
 // nothing here.
 func within(all *cache.ListWatch, takes func(namespace string) bool) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			found, err := all.ListWithContextFunc(ctx, o)
-			if list, ok := found.(*v1alpha1.ApplicationList); ok && err == nil {
-				list.Items = slices.DeleteFunc(list.Items, func(app v1alpha1.Application) bool { return !takes(app.Namespace) })
+			if err != nil {
+				return found, err
 			}
-			return found, err
+			switch list := found.(type) {
+			case *v1alpha1.ApplicationList:
+				list.Items = slices.DeleteFunc(list.Items, func(app v1alpha1.Application) bool { return !takes(app.Namespace) })
+			case *v1alpha1.ApplicationSetList:
+				list.Items = slices.DeleteFunc(list.Items, func(set v1alpha1.ApplicationSet) bool { return !takes(set.Namespace) })
+			}
+			return found, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			w, err := all.WatchFuncWithContext(ctx, o)
@@ -256,9 +271,9 @@ func within(all *cache.ListWatch, takes func(namespace string) bool) *cache.List
 				return nil, err
 			}
 			return watch.Filter(w, func(ev watch.Event) (watch.Event, bool) {
-				app, ok := ev.Object.(*v1alpha1.Application)
-				// Bookmarks and errors are about no application.
-				return ev, !ok || ev.Type == watch.Bookmark || takes(app.Namespace)
+				o, ok := ev.Object.(metav1.Object)
+				// Bookmarks and errors are about no object.
+				return ev, !ok || ev.Type == watch.Bookmark || ev.Type == watch.Error || takes(o.GetNamespace())
 			}), nil
 		},
 	}

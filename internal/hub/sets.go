@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/object"
 )
 
 const (
@@ -28,10 +30,11 @@ func ownerOf(obj any) ([]string, error) {
 	return nil, nil
 }
 
-// ApplicationSet answers from memory. The result is shared: copy before a
-// change.
+// ApplicationSet answers from memory, by object.AppName. The result is shared:
+// copy before a change.
 func (k *Cache) ApplicationSet(_ context.Context, name string) (*v1alpha1.ApplicationSet, error) {
-	set, err := get[*v1alpha1.ApplicationSet](k.sets, k.namespace, name, "ApplicationSet")
+	namespace, bare := object.SplitAppName(k.namespace, name)
+	set, err := get[*v1alpha1.ApplicationSet](k.sets, namespace, bare, "ApplicationSet")
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if own, ok := k.writtenSets[name]; ok && err == nil && newer(own.ResourceVersion, set.ResourceVersion) {
@@ -40,12 +43,17 @@ func (k *Cache) ApplicationSet(_ context.Context, name string) (*v1alpha1.Applic
 	return set, err
 }
 
-// Sets are the names of all ApplicationSets.
+// setKey is what an ApplicationSet is called.
+func (k *Cache) setKey(set *v1alpha1.ApplicationSet) string {
+	return object.AppName(k.namespace, set.Namespace, set.Name)
+}
+
+// Sets are the names of all ApplicationSets, by object.AppName.
 func (k *Cache) Sets() []string {
 	var out []string
 	for _, obj := range k.sets.GetIndexer().List() {
 		if set, ok := obj.(*v1alpha1.ApplicationSet); ok {
-			out = append(out, set.Name)
+			out = append(out, k.setKey(set))
 		}
 	}
 	slices.Sort(out)
@@ -69,11 +77,11 @@ func (k *Cache) seenSet(old, set *v1alpha1.ApplicationSet) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if set == nil {
-		delete(k.writtenSets, old.Name)
+		delete(k.writtenSets, k.setKey(old))
 		return
 	}
-	if own, ok := k.writtenSets[set.Name]; ok && !newer(own.ResourceVersion, set.ResourceVersion) {
-		delete(k.writtenSets, set.Name)
+	if own, ok := k.writtenSets[k.setKey(set)]; ok && !newer(own.ResourceVersion, set.ResourceVersion) {
+		delete(k.writtenSets, k.setKey(set))
 	}
 }
 
@@ -87,7 +95,7 @@ func (k *Cache) Generated(set types.UID) []*v1alpha1.Application {
 	found := make(map[string]*v1alpha1.Application, len(objs))
 	for _, o := range objs {
 		if app, ok := o.(*v1alpha1.Application); ok {
-			found[app.Name] = app
+			found[k.key(app)] = app
 		}
 	}
 	seen := k.apps.LastSyncResourceVersion()
@@ -120,17 +128,18 @@ func (k *Cache) CreateApplication(ctx context.Context, app *v1alpha1.Application
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// The watch may have been quicker.
-	if _, err := get[*v1alpha1.Application](k.apps, k.namespace, made.Name, "application"); err != nil {
-		k.written[made.Name] = made
+	if _, err := k.cached(k.key(made)); err != nil {
+		k.written[k.key(made)] = made
 	}
 	return made, nil
 }
 
-// CreateApplication makes an application, as an ApplicationSet asks for it.
+// CreateApplication makes an application where it says, as an ApplicationSet
+// asks for it.
 func (c *Client) CreateApplication(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	made := &v1alpha1.Application{}
 	o := metav1.CreateOptions{FieldManager: v1alpha1.FieldManagerSets}
-	err := c.rest.Post().Namespace(c.namespace).Resource(applications).
+	err := c.rest.Post().Namespace(cmp.Or(app.Namespace, c.namespace)).Resource(applications).
 		VersionedParams(&o, c.codec).Body(app).Do(ctx).Into(made)
 	if err != nil {
 		return nil, classify(err, "creating application", app.Name)
@@ -139,10 +148,11 @@ func (c *Client) CreateApplication(ctx context.Context, app *v1alpha1.Applicatio
 	return made, nil
 }
 
-// ApplicationSet reads one ApplicationSet from the server.
+// ApplicationSet reads one ApplicationSet from the server, by object.AppName.
 func (c *Client) ApplicationSet(ctx context.Context, name string) (*v1alpha1.ApplicationSet, error) {
 	set := &v1alpha1.ApplicationSet{}
-	err := c.rest.Get().Namespace(c.namespace).Resource(sets).Name(name).Do(ctx).Into(set)
+	namespace, bare := object.SplitAppName(c.namespace, name)
+	err := c.rest.Get().Namespace(namespace).Resource(sets).Name(bare).Do(ctx).Into(set)
 	if err != nil {
 		return nil, classify(err, "reading ApplicationSet", name)
 	}
@@ -154,7 +164,8 @@ func (c *Client) ApplicationSet(ctx context.Context, name string) (*v1alpha1.App
 func (c *Client) PatchApplicationSet(ctx context.Context, name string, patch []byte, subresource string) (*v1alpha1.ApplicationSet, error) {
 	set := &v1alpha1.ApplicationSet{}
 	o := metav1.PatchOptions{FieldManager: v1alpha1.FieldManagerSets}
-	r := c.rest.Patch(types.MergePatchType).Namespace(c.namespace).Resource(sets).Name(name)
+	namespace, bare := object.SplitAppName(c.namespace, name)
+	r := c.rest.Patch(types.MergePatchType).Namespace(namespace).Resource(sets).Name(bare)
 	if subresource != "" {
 		r = r.SubResource(subresource)
 	}

@@ -102,7 +102,7 @@ func (c *clusters) read(ctx context.Context, obj any) {
 	if !ok {
 		return
 	}
-	entry, problems := ParseCluster(secret)
+	entry, problems := destination.Read(valueOf(secret))
 	if len(problems) > 0 {
 		slog.WarnContext(ctx, "a cluster secret could not be read as it is", "secret", secret.Name, "problems", problems)
 	}
@@ -113,6 +113,10 @@ func (c *clusters) read(ctx context.Context, obj any) {
 		c.entries[secret.Name] = entry
 	}
 	c.rebuild(ctx)
+}
+
+func valueOf(s *corev1.Secret) destination.Secret {
+	return destination.Secret{Name: s.Name, Data: s.Data, Labels: s.Labels, Annotations: s.Annotations}
 }
 
 func (c *clusters) drop(ctx context.Context, obj any) {
@@ -170,7 +174,7 @@ func ReadClusters(ctx context.Context, config *rest.Config, namespace string) (*
 	}
 	var entries []destination.Cluster
 	for i := range secrets.Items {
-		if entry, _ := ParseCluster(&secrets.Items[i]); entry.Server != "" {
+		if entry, _ := destination.Read(valueOf(&secrets.Items[i])); entry.Server != "" {
 			entries = append(entries, entry)
 		}
 	}

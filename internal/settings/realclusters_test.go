@@ -72,7 +72,9 @@ func TestClustersFollowTheirSecrets(t *testing.T) {
 	}
 	expect(0, "in-cluster")
 	secret := func(labels ...string) *corev1.Secret {
-		s := clusterSecret(map[string]string{"name": "prod", "server": "https://prod", "config": `{"bearerToken": "one"}`})
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "prod"}, Data: map[string][]byte{
+			"name": []byte("prod"), "server": []byte("https://prod"), "config": []byte(`{"bearerToken": "one"}`),
+		}}
 		s.Labels = map[string]string{"argocd.argoproj.io/secret-type": "cluster"}
 		for _, l := range labels {
 			s.Labels[l] = "yes"

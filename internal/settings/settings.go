@@ -94,7 +94,7 @@ func parse(data, params map[string]string) Settings {
 	var problems []string
 	s.Sync, problems = parseSync(data, params)
 	s.Metrics = parseMetrics(params)
-	var ofSets []string
+	var ofSets setReader
 	s.Sets, ofSets = parseSets(params, s.Sync.ByLetter)
 	ignore := parseIgnore(data)
 	s.IgnoreDifferences, s.Compare = ignore.rules, ignore.compare
@@ -114,8 +114,8 @@ func parse(data, params map[string]string) Settings {
 			problems = append(problems, fmt.Sprintf("%s: %q is neither true nor false; using true", v1alpha1.KeyInClusterEnabled, text))
 		}
 	}
-	s.Problems = slices.Concat(problems, ofSets, more, ofAccess, ignore.problems, kinds.problems, lua.problems, build.problems)
-	s.NotHonoured = slices.Concat(ignore.notHonoured, build.notHonoured)
+	s.Problems = slices.Concat(problems, ofSets.problems, more, ofAccess, ignore.problems, kinds.problems, lua.problems, build.problems)
+	s.NotHonoured = slices.Concat(ignore.notHonoured, build.notHonoured, ofSets.notHonoured)
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
 		v1alpha1.KeyTimeoutReconciliationJitter: &s.Jitter,

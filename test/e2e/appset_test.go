@@ -74,11 +74,11 @@ func (f *fixture) generated() []string {
 
 func (f *fixture) awaitGenerated(want ...string) {
 	f.Helper()
-	slices.Sort(want)
+	want = slices.Sorted(slices.Values(want))
 	var last []string
 	eventually(f.T, "the applications are "+strings.Join(want, " "), func() bool {
 		last = f.generated()
-		return cmp.Equal(last, want)
+		return slices.Equal(last, want)
 	})
 }
 
@@ -251,6 +251,9 @@ func TestSetsKeepWhatTheyDoNotKnow(t *testing.T) {
 		f.kubectl("-n", f.control, "annotate", "applicationset", "apps", v1alpha1.AnnotationApplicationSetRefresh+"=true", "--overwrite")
 	}
 	good()
+	if out, errOut, code := f.towline("appset", "approve", "apps", "--yes"); code != 20 || !strings.Contains(errOut, "holds nothing back") {
+		t.Errorf("approving what nobody asked for ended with %d:\n%s%s", code, out, errOut)
+	}
 
 	// A branch that was set back is not a commit that removes.
 	f.must(f.git.SetRef("home", "refs/heads/main", first))
@@ -260,7 +263,9 @@ func TestSetsKeepWhatTheyDoNotKnow(t *testing.T) {
 		t.Errorf("after a rewind there are %v", got)
 	}
 	// A person says that it is meant.
-	f.kubectl("-n", f.control, "annotate", "applicationset", "apps", v1alpha1.AnnotationDeletionApproved+"="+time.Now().UTC().Format(time.RFC3339))
+	if out, errOut, code := f.towline("appset", "approve", "apps", "--yes"); code != 0 || !strings.Contains(errOut, "rewound") {
+		t.Fatalf("approving ended with %d:\n%s%s", code, out, errOut)
+	}
 	f.awaitGenerated(names[:6]...)
 	if n := f.deletes("applications"); n != 1 {
 		t.Errorf("%d applications were deleted, not one", n)

@@ -182,7 +182,19 @@ func (f *Fleet) options(m *member, entry destination.Cluster) cluster.Options {
 	return o
 }
 
-// For is the cluster of a destination, and its entry.
+// Find is the entry of a destination, and whether its cluster is open. It asks
+// nothing of the cluster.
+func (f *Fleet) Find(d v1alpha1.ApplicationDestination) (entry destination.Cluster, open bool, err error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if entry, err = f.set.Find(d); err != nil {
+		return entry, false, err
+	}
+	return entry, f.members[destination.Key(entry.Server)].wanted, nil
+}
+
+// For is the cluster of a destination, and its entry. One that nobody asked for
+// until now is opened.
 func (f *Fleet) For(d v1alpha1.ApplicationDestination) (*cluster.Cluster, destination.Cluster, error) {
 	f.mu.RLock()
 	entry, err := f.set.Find(d)

@@ -36,9 +36,14 @@ type Input struct {
 	Settle time.Duration
 	// Approved says that a person lets go what is no longer generated, whatever it looks like.
 	Approved bool
+	// Stay is what stays of every Application by the word of the installation.
+	Stay Stay
 	// Exprs are the jq expressions of ignoreApplicationDifferences, by their text.
 	Exprs map[string]diff.NamedExpr
 }
+
+// Stay names annotations and labels that others write on Applications, and that stay whatever a template says.
+type Stay struct{ Annotations, Labels []string }
 
 // Pending is a removal that waits for a second look that wants the same.
 type Pending struct {

@@ -179,6 +179,9 @@ func (y *yard) when(line string) {
 		for c := range strings.FieldsSeq(rest) {
 			y.in.Clusters = append(y.in.Clusters, appset.Cluster{Name: c, Server: "https://" + c + ".example.com"})
 		}
+	case "stays":
+		y.in.Stay.Annotations = append(y.in.Stay.Annotations, name)
+		y.in.Stay.Labels = append(y.in.Stay.Labels, more)
 	case "doubt":
 		y.in.Doubts = append(y.in.Doubts, rest)
 	case "sure":

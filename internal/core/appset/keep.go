@@ -88,13 +88,13 @@ func (c *comparison) metadata(was, want *v1alpha1.Application) (labels, annotati
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	stays := slices.Clone(preserved)
+	stays, staying := slices.Concat(preserved, c.Stay.Annotations), c.Stay.Labels
 	if p := c.Set.Spec.PreservedFields; p != nil {
-		stays = append(stays, p.Annotations...)
-		for _, k := range p.Labels {
-			if v, ok := was.Labels[k]; ok {
-				labels[k] = v
-			}
+		stays, staying = append(stays, p.Annotations...), slices.Concat(staying, p.Labels)
+	}
+	for _, k := range staying {
+		if v, ok := was.Labels[k]; ok {
+			labels[k] = v
 		}
 	}
 	for k, v := range was.Annotations {

@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ const (
 )
 
 const (
-	// maxResources is how many Applications a status lists.
+	// maxResources is how many Applications a status lists, unless the installation says otherwise.
 	maxResources = 5000
 	// maxTold is how many things of a kind one message lists.
 	maxTold = 5
@@ -45,6 +46,8 @@ type StatusInput struct {
 	Failed []string
 	// Owned are the Applications that there are now.
 	Owned []*v1alpha1.Application
+	// MaxListed is how many of them the status lists; zero is the default.
+	MaxListed int
 	// Rollout is the result of Rollout, if there is one.
 	Rollout *RolloutResult
 }
@@ -60,8 +63,8 @@ func Status(in StatusInput) v1alpha1.ApplicationSetStatus {
 	if in.Rollout != nil {
 		out.ApplicationStatus = in.Rollout.Statuses
 	}
-	if len(out.Resources) > maxResources {
-		out.Resources = out.Resources[:maxResources]
+	if most := cmp.Or(in.MaxListed, maxResources); len(out.Resources) > most {
+		out.Resources = out.Resources[:most]
 	}
 	out.Health = s.health()
 	return out
@@ -242,6 +245,16 @@ func (s *teller) health() v1alpha1.HealthStatus {
 		h.LastTransitionTime = s.time()
 	}
 	return h
+}
+
+// HeldBack is what a set holds back by its own word, and why.
+func HeldBack(set *v1alpha1.ApplicationSet) (what string, ok bool) {
+	for _, c := range set.Status.Conditions {
+		if c.Type == v1alpha1.ApplicationSetConditionResourcesUpToDate && c.Reason == reasonHeld {
+			return c.Message, true
+		}
+	}
+	return "", false
 }
 
 // resources are the Applications of a set as its status lists them.

@@ -63,6 +63,22 @@ func DestinationOf(p Project, server, name, namespace string) Verdict {
 	return said.verdict(p, to.String(), "destinations", `{server: "*", namespace: "*"}`)
 }
 
+// Enters says whether the project has any business at a cluster: whether there may be a namespace there that it allows.
+func Enters(p Project, at Place) bool {
+	to := target{server: trimServer(at.Server), name: at.Name}
+	if slices.ContainsFunc(p.OwnClusters, func(c OwnCluster) bool { return c.is(to) }) {
+		return true
+	}
+	enters := false
+	for _, rule := range p.Destinations {
+		if rule.deniesCluster(to) != "" {
+			return false
+		}
+		enters = enters || rule.cluster(to) != misses
+	}
+	return enters && !p.OnlyOwnClusters
+}
+
 func trimServer(server string) string { return strings.TrimRight(server, "/") }
 
 func (d Destination) hasDeny() bool {
@@ -71,6 +87,10 @@ func (d Destination) hasDeny() bool {
 
 // denies gives the reason for which a deny pattern of the rule refuses the target, or nothing.
 func (d Destination) denies(to target) string {
+	return cmp.Or(d.deniesCluster(to), deniesField("namespace", parsePattern(d.Namespace), to.namespace))
+}
+
+func (d Destination) deniesCluster(to target) string {
 	server := serverPattern(d.Server)
 	// Host names know no case, so a deny must not be passed by writing the same server in capitals.
 	server.glob = strings.ToLower(server.glob)
@@ -81,7 +101,6 @@ func (d Destination) denies(to target) string {
 	return cmp.Or(
 		deniesField("server", server, strings.ToLower(to.server)),
 		deniesField("name", name, to.name),
-		deniesField("namespace", parsePattern(d.Namespace), to.namespace),
 	)
 }
 
@@ -101,6 +120,15 @@ func deniesField(field string, p pattern, value string) string {
 
 // allows says whether the rule takes in the target. A deny pattern, which was asked before, takes in the rest.
 func (d Destination) allows(to target) outcome {
+	cluster, namespace := d.cluster(to), parsePattern(d.Namespace).takes(to.namespace)
+	if cluster == misses || namespace == misses {
+		return misses
+	}
+	return max(cluster, namespace)
+}
+
+// cluster says whether the rule takes in the cluster of the target.
+func (d Destination) cluster(to target) outcome {
 	server, name := misses, misses
 	if to.server != "" {
 		server = serverPattern(d.Server).takes(to.server)
@@ -108,15 +136,10 @@ func (d Destination) allows(to target) outcome {
 	if to.name != "" {
 		name = parsePattern(d.Name).takes(to.name)
 	}
-	cluster := server
 	if name == hits || server == misses {
-		cluster = name
+		return name
 	}
-	namespace := parsePattern(d.Namespace).takes(to.namespace)
-	if cluster == misses || namespace == misses {
-		return misses
-	}
-	return max(cluster, namespace)
+	return server
 }
 
 func (p pattern) takes(value string) outcome {

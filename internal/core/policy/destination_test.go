@@ -68,7 +68,32 @@ func TestDestinationOf(t *testing.T) {
 			if got.Allowed != tt.want {
 				t.Errorf("allowed = %t, want %t: %s", got.Allowed, tt.want, got.Reason)
 			}
+			if enters := policy.Enters(project, policy.Place{Server: tt.asked.server, Name: tt.asked.name}); got.Allowed && !enters {
+				t.Error("it may use a namespace of a cluster that it has no business at")
+			}
 		})
+	}
+}
+
+func TestEnters(t *testing.T) {
+	at := policy.Place{Server: "https://prod.example.com", Name: "prod"}
+	everything := policy.Destination{Server: "*", Namespace: "*"}
+	tests := map[string]struct {
+		project policy.Project
+		want    bool
+	}{
+		"a namespace there":       {policy.Project{Destinations: rules{{Name: "prod", Namespace: "web"}}}, true},
+		"all but some namespaces": {policy.Project{Destinations: rules{everything, {Server: "*", Namespace: "!web"}}}, true},
+		"another cluster":         {policy.Project{Destinations: rules{{Name: "dev", Namespace: "*"}}}, false},
+		"no rules":                {policy.Project{}, false},
+		"all but this one":        {policy.Project{Destinations: rules{everything, {Server: "!https://PROD.example.com", Namespace: "*"}}}, false},
+		"its own":                 {policy.Project{OwnClusters: []policy.OwnCluster{{Name: "prod"}}, OnlyOwnClusters: true}, true},
+		"only its own":            {policy.Project{Destinations: rules{everything}, OnlyOwnClusters: true}, false},
+	}
+	for name, tt := range tests {
+		if got := policy.Enters(tt.project, at); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

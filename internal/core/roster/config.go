@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/repository"
 )
 
@@ -37,27 +38,32 @@ type wireExec struct {
 	Info        bool              `json:"provideClusterInfo,omitempty"`
 }
 
-func readConfig(text []byte) (Config, error) {
-	if len(text) == 0 {
-		return Config{}, nil
-	}
-	var w wire
-	if err := json.Unmarshal(text, &w); err != nil {
-		return Config{}, badConfig(err)
-	}
-	c := Config{
-		Username: w.Username, Password: repository.NewSecret(w.Password), BearerToken: repository.NewSecret(w.BearerToken),
+// configOf is a config as it is shown.
+func configOf(c destination.Config) Config {
+	out := Config{
+		Username: c.Username, Password: c.Password, BearerToken: c.BearerToken,
 		TLS: TLS{
-			Insecure: w.TLS.Insecure, ServerName: w.TLS.ServerName, CAData: w.TLS.CAData,
-			CertData: w.TLS.CertData, KeyData: repository.NewSecret(string(w.TLS.KeyData)),
+			Insecure: c.TLS.Insecure, ServerName: c.TLS.ServerName, CAData: bytesOf(c.TLS.CAData), CertData: bytesOf(c.TLS.CertData),
+			KeyData: c.TLS.KeyData,
 		},
-		AWS: w.AWS, DisableCompression: w.DisableCompression, ProxyURL: ProxyURL(w.ProxyURL),
+		DisableCompression: c.DisableCompression, ProxyURL: ProxyURL(c.ProxyURL),
 	}
-	if w.Exec != nil {
-		c.Exec = NewExec(w.Exec.Command, w.Exec.Args, w.Exec.Env)
-		c.Exec.APIVersion, c.Exec.InstallHint, c.Exec.ProvideClusterInfo = w.Exec.APIVersion, w.Exec.InstallHint, w.Exec.Info
+	if a := c.AWS; a != nil {
+		out.AWS = &AWS{ClusterName: a.ClusterName, RoleARN: a.RoleARN, Profile: a.Profile}
 	}
-	return c, nil
+	if e := c.Exec; e != nil {
+		out.Exec = NewExec(e.Command, e.Args, nil)
+		out.Exec.Env = e.Env
+		out.Exec.APIVersion, out.Exec.InstallHint, out.Exec.ProvideClusterInfo = e.APIVersion, e.InstallHint, e.ProvideClusterInfo
+	}
+	return out
+}
+
+func bytesOf(text string) []byte {
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
 }
 
 // NewExec hides what a program is given.

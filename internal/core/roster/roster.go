@@ -140,7 +140,7 @@ func Differences(a, b Cluster) []string {
 	}{
 		{"name", a.Name == b.Name},
 		{"server", SameServer(a.Server, b.Server)},
-		{"namespaces", slices.Equal(a.Namespaces, b.Namespaces)},
+		{"namespaces", slices.Equal(slices.Sorted(slices.Values(a.Namespaces)), slices.Sorted(slices.Values(b.Namespaces)))},
 		{"clusterResources", a.ClusterResources == b.ClusterResources},
 		{"shard", a.Shard == nil && b.Shard == nil || a.Shard != nil && b.Shard != nil && *a.Shard == *b.Shard},
 		{"project", a.Project == b.Project},

@@ -13,49 +13,30 @@ import (
 	"strings"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/repository"
 )
 
 // Secret is the part of a Kubernetes secret that speaks of a cluster.
-type Secret struct {
-	Name                string
-	Data                map[string][]byte
-	Labels, Annotations map[string]string
-}
+type Secret = destination.Secret
 
 // ours are labels and annotations that are about the secret, not about the cluster. What kubectl applied last has the
 // whole login in it.
 var ours = []string{v1alpha1.LabelSecretType, v1alpha1.AnnotationManagedBy, v1alpha1.AnnotationLastAppliedByKubectl}
 
-// Read turns a secret into an entry. What cannot be read of it is told, and the rest counts.
+// Read turns a secret into an entry, by the reading that the controller has of it. What cannot be used is told.
 func Read(s Secret) Entry {
+	c, _ := destination.Read(s)
 	e := Entry{
 		Cluster: Cluster{
-			Name:             string(s.Data[v1alpha1.KeyClusterName]),
-			Server:           strings.TrimRight(string(s.Data[v1alpha1.KeyClusterServer]), "/"),
-			Namespaces:       commas(string(s.Data[v1alpha1.KeyClusterNamespaces])),
-			ClusterResources: string(s.Data[v1alpha1.KeyClusterClusterResources]) == "true",
-			Project:          string(s.Data[v1alpha1.KeyClusterProject]),
-			Labels:           theirs(s.Labels),
-			Annotations:      theirs(s.Annotations),
+			Name: c.Name, Server: c.Server, Namespaces: c.Namespaces, ClusterResources: c.ClusterResources, Project: c.Project,
+			Labels: theirs(s.Labels), Annotations: theirs(s.Annotations), Config: configOf(c.Config),
 		},
-		Secret:  s.Name,
+		Secret: s.Name, Problem: c.Broken,
 		Managed: s.Annotations[v1alpha1.AnnotationManagedBy] == v1alpha1.ManagedByValue,
 	}
-	if e.Name == "" {
-		e.Name = e.Server
-	}
-	var err error
-	if e.Config, err = readConfig(s.Data[v1alpha1.KeyClusterConfig]); err != nil {
-		e.Problem = fmt.Sprintf("key %q of secret %q: %v", v1alpha1.KeyClusterConfig, s.Name, err)
-	}
-	if text := string(s.Data[v1alpha1.KeyClusterShard]); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			e.Problem = fmt.Sprintf("key %q of secret %q is %q, and no number", v1alpha1.KeyClusterShard, s.Name, text)
-		} else {
-			e.Shard = &n
-		}
+	if c.Shard != nil {
+		e.Shard = new(int64(*c.Shard))
 	}
 	if e.Server == "" {
 		e.Problem = fmt.Sprintf("secret %q has no %q", s.Name, v1alpha1.KeyClusterServer)
@@ -70,16 +51,6 @@ func theirs(in map[string]string) map[string]string {
 	}
 	if len(out) == 0 {
 		return nil
-	}
-	return out
-}
-
-func commas(s string) []string {
-	var out []string
-	for part := range strings.SplitSeq(s, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
-		}
 	}
 	return out
 }
@@ -202,7 +173,8 @@ func withToken(config []byte, token, old repository.Secret) ([]byte, error) {
 	if err := json.Unmarshal(config, &raw); err != nil {
 		return nil, badConfig(err)
 	}
-	if raw["bearerToken"] != old.Reveal() {
+	// Space around a token is no part of it.
+	if stands, _ := raw["bearerToken"].(string); strings.TrimSpace(stands) != strings.TrimSpace(old.Reveal()) {
 		return nil, ErrTokenMoved
 	}
 	raw["bearerToken"] = token.Reveal()

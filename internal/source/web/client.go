@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/towline-cd/towline/internal/core/address"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/repository"
 )
@@ -235,7 +236,7 @@ func (c *Client) send(ctx context.Context, h hop, ask Request) (Answer, error) {
 	answer := Answer{Reach: Public}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
 		if at, err := netip.ParseAddrPort(got.Conn.RemoteAddr().String()); err == nil && proxy == nil {
-			answer.Reach = min(reachOf(at.Addr()), Local)
+			answer.Reach = min(address.ReachOf(at.Addr()), Local)
 		}
 	}})
 	method := ask.Method

@@ -1,4 +1,4 @@
-package settings_test
+package destination_test
 
 import (
 	"fmt"
@@ -6,23 +6,20 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/secret"
-	"github.com/towline-cd/towline/internal/settings"
 )
 
-func clusterSecret(data map[string]string) *corev1.Secret {
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "prod"}, Data: map[string][]byte{}}
+func clusterSecret(data map[string]string) destination.Secret {
+	s := destination.Secret{Name: "prod", Data: map[string][]byte{}}
 	for k, v := range data {
 		s.Data[k] = []byte(v)
 	}
 	return s
 }
 
-func TestParseCluster(t *testing.T) {
+func TestRead(t *testing.T) {
 	full := clusterSecret(map[string]string{
 		"name": "prod", "server": "https://prod.example.com/", "project": "team", "namespaces": "web, db,,web ", "clusterResources": "true",
 		"shard": "2", "config": `{
@@ -35,7 +32,7 @@ func TestParseCluster(t *testing.T) {
 		"kubectl.kubernetes.io/last-applied-configuration": "hunter2", "argocd.argoproj.io/skip-reconcile": "true",
 		"argocd.argoproj.io/refresh": "2026-01-02T03:04:05Z",
 	}
-	got, problems := settings.ParseCluster(full)
+	got, problems := destination.Read(full)
 	want := destination.Cluster{
 		Secret: "prod", Name: "prod", Server: "https://prod.example.com", Project: "team", Namespaces: []string{"db", "web"},
 		ClusterResources: true, Shard: new(2), Labels: map[string]string{"stage": "prod"}, Skip: true, Refresh: "2026-01-02T03:04:05Z",
@@ -56,7 +53,7 @@ func TestParseCluster(t *testing.T) {
 	}
 }
 
-func TestParseClusterProblems(t *testing.T) {
+func TestReadProblems(t *testing.T) {
 	cases := map[string]struct {
 		data     map[string]string
 		problems []string
@@ -94,7 +91,7 @@ func TestParseClusterProblems(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, problems := settings.ParseCluster(clusterSecret(c.data))
+			got, problems := destination.Read(clusterSecret(c.data))
 			if d := cmp.Diff(c.problems, problems); d != "" {
 				t.Errorf("the problems differ (-want +got):\n%s", d)
 			}
@@ -108,10 +105,10 @@ func TestParseClusterProblems(t *testing.T) {
 	}
 }
 
-func TestParseClusterAWS(t *testing.T) {
+func TestReadAWS(t *testing.T) {
 	config := `{"execProviderConfig": {"command": "argocd-k8s-auth", "apiVersion": "client.authentication.k8s.io/v1beta1",
 		"args": ["aws", "--cluster-name", "shop", "--role-arn=arn:aws:iam::1:role/x", "--verbose=yes"], "env": {"AWS_REGION": "eu-west-1"}}}`
-	got, problems := settings.ParseCluster(clusterSecret(map[string]string{"server": "https://a", "config": config}))
+	got, problems := destination.Read(clusterSecret(map[string]string{"server": "https://a", "config": config}))
 	want := &destination.AWS{ClusterName: "shop", RoleARN: "arn:aws:iam::1:role/x", Env: map[string]secret.Text{"AWS_REGION": secret.New("eu-west-1")}}
 	if d := cmp.Diff(want, got.Config.AWS, cmp.AllowUnexported(secret.Text{})); d != "" || got.Config.Exec != nil {
 		t.Errorf("it is read otherwise (-want +got):\n%s", d)
@@ -119,11 +116,11 @@ func TestParseClusterAWS(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0], `"--verbose"`) {
 		t.Errorf("the problems are %q", problems)
 	}
-	got, _ = settings.ParseCluster(clusterSecret(map[string]string{"server": "https://a", "config": strings.Replace(config, `"aws"`, `"gcp"`, 1)}))
+	got, _ = destination.Read(clusterSecret(map[string]string{"server": "https://a", "config": strings.Replace(config, `"aws"`, `"gcp"`, 1)}))
 	if got.Config.AWS != nil || got.Config.Exec == nil {
 		t.Error("another cloud is taken for AWS")
 	}
-	got, _ = settings.ParseCluster(clusterSecret(map[string]string{"server": "https://a", "config": `{"awsAuthConfig": {"clusterName": "shop", "roleARN": "r", "profile": "p"}}`}))
+	got, _ = destination.Read(clusterSecret(map[string]string{"server": "https://a", "config": `{"awsAuthConfig": {"clusterName": "shop", "roleARN": "r", "profile": "p"}}`}))
 	if d := cmp.Diff(&destination.AWS{ClusterName: "shop", RoleARN: "r", Profile: "p"}, got.Config.AWS); d != "" {
 		t.Error(d)
 	}

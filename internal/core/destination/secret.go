@@ -1,4 +1,4 @@
-package settings
+package destination
 
 import (
 	"encoding/json"
@@ -10,10 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/secret"
 )
 
@@ -63,14 +60,46 @@ var configKeys = map[string][]string{
 	"execproviderconfig": {"command", "args", "env", "apiversion", "installhint", "provideclusterinfo"},
 }
 
-// ParseCluster reads a cluster secret. Problems name keys, never values: most
-// of them are secrets. An entry without a server is none.
-func ParseCluster(from *corev1.Secret) (destination.Cluster, []string) {
-	in := secretReader{data: from.Data}
-	c := destination.Cluster{
+// Secret is the part of a Kubernetes secret that speaks of a cluster.
+type Secret struct {
+	Name                string
+	Data                map[string][]byte
+	Labels, Annotations map[string]string
+}
+
+// reader reads values and collects what is wrong with them.
+type reader struct {
+	data     map[string][]byte
+	problems []string
+}
+
+func (r *reader) problem(key, what string) {
+	r.problems = append(r.problems, fmt.Sprintf("%s %s", key, what))
+}
+
+func (r *reader) text(key string) string { return strings.TrimSpace(string(r.data[key])) }
+
+func (r *reader) flag(key string) bool {
+	text := r.text(key)
+	if text == "" {
+		return false
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		r.problem(key, "is neither true nor false; it counts as false")
+	}
+	return value
+}
+
+// Read reads a cluster secret, for whoever needs to know: there is no other
+// reading of one. Problems name keys, never values: most of them are secrets. An
+// entry without a server is none.
+func Read(from Secret) (Cluster, []string) {
+	in := reader{data: from.Data}
+	c := Cluster{
 		Secret:           from.Name,
 		Name:             in.text(v1alpha1.KeyClusterName),
-		Server:           destination.Trim(in.text(v1alpha1.KeyClusterServer)),
+		Server:           Trim(in.text(v1alpha1.KeyClusterServer)),
 		Project:          in.text(v1alpha1.KeyClusterProject),
 		ClusterResources: in.flag(v1alpha1.KeyClusterClusterResources),
 		Labels:           from.Labels,
@@ -109,10 +138,10 @@ func ParseCluster(from *corev1.Secret) (destination.Cluster, []string) {
 
 // annotations takes those of the secret that others may read, and what they ask
 // for.
-func (r *secretReader) annotations(c *destination.Cluster, all map[string]string) {
+func (r *reader) annotations(c *Cluster, all map[string]string) {
 	// kubectl keeps a copy of the whole secret in one of them.
 	c.Annotations = maps.Clone(all)
-	delete(c.Annotations, corev1.LastAppliedConfigAnnotation)
+	delete(c.Annotations, v1alpha1.AnnotationLastAppliedByKubectl)
 	text := all[v1alpha1.AnnotationSkipReconcile]
 	if text == "" {
 		return
@@ -126,7 +155,7 @@ func (r *secretReader) annotations(c *destination.Cluster, all map[string]string
 
 // config reads the JSON. What cannot be read leaves an entry that is known and
 // cannot be used: a cluster with a typing error is not a cluster that is gone.
-func (r *secretReader) config(c *destination.Cluster) {
+func (r *reader) config(c *Cluster) {
 	raw := r.data[v1alpha1.KeyClusterConfig]
 	if len(strings.TrimSpace(string(raw))) == 0 {
 		return
@@ -138,23 +167,23 @@ func (r *secretReader) config(c *destination.Cluster) {
 		return
 	}
 	r.unknown("", raw)
-	c.Config = destination.Config{
+	c.Config = Config{
 		Username: read.Username, Password: secret.New(read.Password), BearerToken: secret.New(strings.TrimSpace(read.BearerToken)),
-		TLS: destination.TLS{
+		TLS: TLS{
 			Insecure: read.TLS.Insecure, ServerName: read.TLS.ServerName,
 			CAData: string(read.TLS.CAData), CertData: string(read.TLS.CertData), KeyData: secret.New(string(read.TLS.KeyData)),
 		},
 		ProxyURL: read.ProxyURL, DisableCompression: read.DisableCompression,
 	}
 	if a := read.AWS; a != nil {
-		c.Config.AWS = &destination.AWS{ClusterName: a.ClusterName, RoleARN: a.RoleARN, Profile: a.Profile}
+		c.Config.AWS = &AWS{ClusterName: a.ClusterName, RoleARN: a.RoleARN, Profile: a.Profile}
 	}
 	if e := read.Exec; e != nil {
 		env := make(map[string]secret.Text, len(e.Env))
 		for name, value := range e.Env {
 			env[name] = secret.New(value)
 		}
-		c.Config.Exec = &destination.Exec{
+		c.Config.Exec = &Exec{
 			Command: e.Command, Args: e.Args, Env: env, APIVersion: e.APIVersion, InstallHint: e.InstallHint,
 			ProvideClusterInfo: e.ProvideClusterInfo,
 		}
@@ -169,12 +198,12 @@ func (r *secretReader) config(c *destination.Cluster) {
 
 // aws recognises Argo CD's own program for EKS, which is not run: what it does
 // is done here.
-func (r *secretReader) aws(c *destination.Cluster) {
+func (r *reader) aws(c *Cluster) {
 	e := c.Config.Exec
 	if path.Base(e.Command) != "argocd-k8s-auth" || len(e.Args) == 0 || e.Args[0] != "aws" {
 		return
 	}
-	a := &destination.AWS{Env: e.Env}
+	a := &AWS{Env: e.Env}
 	flags := map[string]*string{
 		"--cluster-name": &a.ClusterName, "--role-arn": &a.RoleARN, "--profile": &a.Profile, "--role-external-id": &a.ExternalID,
 	}
@@ -196,7 +225,7 @@ func (r *secretReader) aws(c *destination.Cluster) {
 
 // unknown names the keys that nobody reads. Letter case does not matter, as it
 // does not to Argo CD.
-func (r *secretReader) unknown(at string, raw []byte) {
+func (r *reader) unknown(at string, raw []byte) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return
