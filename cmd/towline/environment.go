@@ -65,6 +65,7 @@ func environment() *cli.Env {
 		ReadFile: os.ReadFile,
 	}
 	withDeclarations(e)
+	withAccounts(e)
 	if w, h, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
 		e.Width, e.Height = w, h
 	}

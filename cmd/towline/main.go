@@ -56,7 +56,7 @@ func command(env *cli.Env) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &cli.UsageError{Err: err} })
 	root.AddCommand(runCommand(), cli.NewApp(env), cli.NewAppSet(env), cli.NewProj(env), cli.NewCluster(env),
-		cli.NewRender(env), cli.NewHealth(env))
+		cli.NewRender(env), cli.NewHealth(env), cli.NewAdmin(env), cli.NewAccount(env))
 	return root
 }
 
