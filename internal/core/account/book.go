@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -183,15 +182,12 @@ func writeTokens(data map[string][]byte, name string, list []Token) error {
 
 // matches says that an entry on a list stands for a token. An id that was used
 // before does not bring the old token back: the time of issue has to fit too,
-// give or take the moment between signing and writing it down. Older entries
-// have the time in place of an id, or no id at all.
+// give or take the moment between signing and writing it down.
 func matches(entry Token, id string, issued time.Time) bool {
 	const moment = 2
-	apart := entry.IssuedAt - issued.Unix()
-	sameTime := apart >= -moment && apart <= moment
-	if id != "" && entry.ID == id {
-		return sameTime || entry.IssuedAt == 0
+	if id == "" || entry.ID != id {
+		return false
 	}
-	old := entry.ID == "" || entry.ID == strconv.FormatInt(entry.IssuedAt, 10)
-	return old && apart == 0
+	apart := entry.IssuedAt - issued.Unix()
+	return entry.IssuedAt == 0 || apart >= -moment && apart <= moment
 }

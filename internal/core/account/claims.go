@@ -165,7 +165,7 @@ func judgeAccount(c Claims, s Subject, f Facts) Cause {
 		return NotCapable
 	case c.ID == "":
 		return NoID
-	case f.Sessions.Ended(s.Account, c.ID, c.IssuedAt):
+	case s.Capability == Login && f.Sessions.Ended(s.Account, c.ID, c.IssuedAt):
 		return Revoked
 	case s.Capability == APIKey && !slices.ContainsFunc(a.Tokens, func(t Token) bool { return matches(t, c.ID, c.IssuedAt) }):
 		return NotListed
@@ -183,7 +183,8 @@ func judgeRole(c Claims, s Subject, f Facts) Cause {
 		return NoRole
 	}
 	for _, t := range ProjectTokens(f.Project, s.Role) {
-		if matches(Token{ID: t.ID, IssuedAt: t.IssuedAt}, c.ID, c.IssuedAt) {
+		entry := Token{ID: t.ID, IssuedAt: t.IssuedAt}
+		if matches(entry, c.ID, c.IssuedAt) || matchesOld(entry, c.IssuedAt) {
 			return Accepted
 		}
 	}

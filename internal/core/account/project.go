@@ -3,6 +3,8 @@ package account
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 )
@@ -65,4 +67,11 @@ func RemoveProjectToken(p *v1alpha1.AppProject, role string, t Token) (found boo
 		p.Spec.Roles[i].JWTTokens = rest
 	}
 	return found
+}
+
+// matchesOld says that an entry of a project stands for a token by the time of
+// its issue alone: older entries have that in place of an id, or no id at all.
+func matchesOld(entry Token, issued time.Time) bool {
+	old := entry.ID == "" || entry.ID == strconv.FormatInt(entry.IssuedAt, 10)
+	return old && entry.IssuedAt == issued.Unix()
 }
