@@ -23,8 +23,8 @@ func NewAccount(env *Env) *cobra.Command {
 	cmd := family(env, &cobra.Command{
 		Use:   "account",
 		Short: "See the local accounts",
-		Long: "See the local accounts. Which there are is declared in config map " + v1alpha1.ConfigMapSettings + "; their passwords and tokens\n" +
-			"are in secret " + v1alpha1.SecretSettings + ", and are never shown.",
+		Long: "See the local accounts. Which there are is declared in config map " + v1alpha1.ConfigMapSettings + "; their passwords\n" +
+			"and tokens are in secret " + v1alpha1.SecretSettings + ", and are never shown.",
 	},
 		newAccountList(env, g), newAccountGet(env, g), newBcrypt(env))
 	g.register(cmd, env)

@@ -36,13 +36,14 @@ func newInitialPassword(env *Env, g *global) *cobra.Command {
 			}
 			password, err := accounts.InitialPassword(cmd.Context())
 			if apierrors.IsNotFound(err) || err == nil && password.Empty() {
-				return fmt.Errorf("there is no initial password in namespace %q: secret %q was deleted, as it should be after the first change, or Towline was not started yet",
-					s.flags.Namespace, v1alpha1.SecretInitialAdmin)
+				return fmt.Errorf("there is no initial password in namespace %q: secret %q was deleted, "+
+					"as it should be after the first change, or Towline was not started yet", s.flags.Namespace, v1alpha1.SecretInitialAdmin)
 			}
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(env.Out, "%s\n\n This password is for the first login only. Change it with `account update-password`, and then delete secret %s.\n",
+			fmt.Fprintf(env.Out, "%s\n\n This password is for the first login only. "+
+				"Change it with `account update-password`, and then delete secret %s.\n",
 				password.Reveal(), v1alpha1.SecretInitialAdmin)
 			return nil
 		},

@@ -76,7 +76,7 @@ func (k *Keeper) CreateToken(ctx context.Context, name string, w Wish) (string, 
 	if err != nil {
 		return "", err
 	}
-	slog.InfoContext(ctx, "a token was made", "account", name, "tokenID", t.ID)
+	slog.InfoContext(ctx, "a token was made", "account", name, "tokenId", t.ID)
 	return k.sign(k.current(), c)
 }
 
@@ -94,7 +94,7 @@ func (k *Keeper) DeleteToken(ctx context.Context, name, id string) error {
 		return err
 	})
 	if err == nil {
-		slog.InfoContext(ctx, "a token was deleted", "account", name, "tokenID", id)
+		slog.InfoContext(ctx, "a token was deleted", "account", name, "tokenId", id)
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func (k *Keeper) CreateProjectToken(ctx context.Context, project, role string, w
 	if err != nil {
 		return "", err
 	}
-	slog.InfoContext(ctx, "a token was made", "project", project, "role", role, "tokenID", t.ID)
+	slog.InfoContext(ctx, "a token was made", "project", project, "role", role, "tokenId", t.ID)
 	return k.sign(k.current(), c)
 }
 
@@ -62,7 +62,7 @@ func (k *Keeper) DeleteProjectToken(ctx context.Context, project, role string, t
 		return nil
 	})
 	if err == nil && found {
-		slog.InfoContext(ctx, "a token was deleted", "project", project, "role", role, "tokenID", t.ID, "iat", t.IssuedAt)
+		slog.InfoContext(ctx, "a token was deleted", "project", project, "role", role, "tokenId", t.ID, "iat", t.IssuedAt)
 	}
 	return err
 }

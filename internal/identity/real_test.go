@@ -3,7 +3,6 @@ package identity_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -27,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(controlplane.Main(m, controlplane.Options{Name: "identity", Nodes: -1}))
 }
 

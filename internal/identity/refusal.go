@@ -28,15 +28,15 @@ const (
 	publicUnavailable = "sign-in is not available at the moment; try again"
 )
 
-// Refusal is that somebody is not let in. Its text may be told to anybody; the
+// RefusalError is that somebody is not let in. Its text may be told to anybody; the
 // cause is for the log.
-type Refusal struct {
+type RefusalError struct {
 	Kind  Kind
 	cause string
 }
 
 // Error is what is told.
-func (r *Refusal) Error() string {
+func (r *RefusalError) Error() string {
 	switch r.Kind {
 	case BadLogin, Limited:
 		return publicLogin
@@ -48,21 +48,21 @@ func (r *Refusal) Error() string {
 }
 
 // Cause is for the log. It has nothing of the token or the password.
-func (r *Refusal) Cause() string { return r.cause }
+func (r *RefusalError) Cause() string { return r.cause }
 
 // CauseOf is the cause of a refusal, for the log; empty is that it is none.
 func CauseOf(err error) string {
-	r, ok := errors.AsType[*Refusal](err)
+	r, ok := errors.AsType[*RefusalError](err)
 	if !ok {
 		return ""
 	}
 	return r.cause
 }
 
-func refuse(kind Kind, cause string) *Refusal { return &Refusal{Kind: kind, cause: cause} }
+func refuse(kind Kind, cause string) *RefusalError { return &RefusalError{Kind: kind, cause: cause} }
 
 // refusalOf is the refusal of a token for a cause.
-func refusalOf(c account.Cause) *Refusal {
+func refusalOf(c account.Cause) *RefusalError {
 	kind := BadToken
 	switch c {
 	case account.Expired:

@@ -112,17 +112,16 @@ func (k *Keeper) edit(ctx context.Context, change func(data map[string][]byte) e
 // difference: as it was read, or not at all. It begins anew while others are
 // faster. The answer is the secret as it stands then.
 func (k *Keeper) change(ctx context.Context, name string, change func(data map[string][]byte) error) (*corev1.Secret, error) {
-	var last error
-	for range maxConflicts {
+	for attempt := 1; ; attempt++ {
 		s, err := k.secrets.Get(ctx, name, metav1.GetOptions{})
 		absent := apierrors.IsNotFound(err)
 		if err != nil && !absent {
 			return nil, fmt.Errorf("reading secret %q: %w", name, err)
 		}
-		if absent {
-			s = newSecret(name)
+		next := newSecret(name)
+		if !absent {
+			next = s.DeepCopy()
 		}
-		next := s.DeepCopy()
 		if next.Data == nil {
 			next.Data = map[string][]byte{}
 		}
@@ -132,18 +131,25 @@ func (k *Keeper) change(ctx context.Context, name string, change func(data map[s
 		if !absent && maps.EqualFunc(s.Data, next.Data, slices.Equal) {
 			return s, nil
 		}
-		if absent {
-			s, err = k.secrets.Create(ctx, next, metav1.CreateOptions{FieldManager: v1alpha1.FieldManagerAction})
-		} else {
-			s, err = k.secrets.Update(ctx, next, metav1.UpdateOptions{FieldManager: v1alpha1.FieldManagerAction})
-		}
+		s, err = k.put(ctx, next, absent)
 		if err == nil {
 			return s, nil
 		}
-		last = fmt.Errorf("writing secret %q: %w", name, err)
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
-			return nil, last
+		if !overtaken(err) || attempt == maxConflicts {
+			return nil, fmt.Errorf("writing secret %q: %w", name, err)
 		}
 	}
-	return nil, last
+}
+
+func (k *Keeper) put(ctx context.Context, s *corev1.Secret, absent bool) (*corev1.Secret, error) {
+	if absent {
+		return k.secrets.Create(ctx, s, metav1.CreateOptions{FieldManager: v1alpha1.FieldManagerAction})
+	}
+	return k.secrets.Update(ctx, s, metav1.UpdateOptions{FieldManager: v1alpha1.FieldManagerAction})
+}
+
+// overtaken says that somebody else has written, made or deleted a secret since
+// it was read.
+func overtaken(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }

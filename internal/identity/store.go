@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -218,7 +219,7 @@ func (l *ledger) flush(ctx context.Context) error {
 			l.settle(ctx, b, written)
 			break
 		}
-		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+		if !overtaken(err) {
 			break
 		}
 		if base, err = l.fetch(ctx); err != nil {
@@ -259,9 +260,7 @@ func (l *ledger) put(ctx context.Context, base *corev1.Secret, b batch) (*corev1
 	for _, e := range b.ending {
 		state.End(e.account, e.digest, e.until)
 	}
-	for place, f := range b.locked {
-		state.Sources[place] = f
-	}
+	maps.Copy(state.Sources, b.locked)
 	state.Tidy(l.known, l.limits, now)
 	text, err := state.Text()
 	if err != nil {

@@ -181,7 +181,7 @@ func TestBadTokens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := k.Verify(t.Context(), token)
-			var r *Refusal
+			var r *RefusalError
 			if !errors.As(err, &r) || fmt.Sprint(got) != fmt.Sprint(Caller{}) {
 				t.Fatalf("it is taken: %+v, %v", got, err)
 			}
@@ -207,7 +207,7 @@ func TestNobodyIsLetInTooEarly(t *testing.T) {
 	hashes := &plain{}
 	k := newKeeper(m, m.follow, Options{Values: m, Projects: m, Floor: time.Nanosecond, compare: hashes.compare})
 	_, err := k.Verify(t.Context(), made(t, jwt.SigningMethodHS256, []byte(signingKey), claims(time.Now(), nil)))
-	var r *Refusal
+	var r *RefusalError
 	if !errors.As(err, &r) || r.Kind != Unavailable {
 		t.Errorf("a token got %v", err)
 	}

@@ -48,7 +48,8 @@ func NewBook(c *Config, s *Stored) *Book {
 		if text := s.Values[keys.set]; !text.Empty() {
 			at, err := changed(text.Reveal())
 			if err != nil {
-				b.problem(keys.set, "it is not a time like 2006-01-02T15:04:05Z; what was issued before the last change of the password stays valid")
+				b.problem(keys.set, "it is not a time like 2006-01-02T15:04:05Z; "+
+					"what was issued before the last change of the password stays valid")
 			}
 			a.PasswordSet = at
 		}
@@ -162,7 +163,8 @@ func tokens(data map[string][]byte, name string) ([]Token, error) {
 	}
 	var list []Token
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("key %q of secret %q is not a list of tokens; set it right, or remove it", keysOf(name).tokens, v1alpha1.SecretSettings)
+		return nil, fmt.Errorf("key %q of secret %q is not a list of tokens; set it right, or remove it",
+			keysOf(name).tokens, v1alpha1.SecretSettings)
 	}
 	return list, nil
 }

@@ -34,7 +34,8 @@ func AddProjectToken(p *v1alpha1.AppProject, role string, t Token) error {
 		return fmt.Errorf("project %q has no role %q", p.Name, role)
 	}
 	if slices.ContainsFunc(ProjectTokens(p, role), func(have v1alpha1.JWTToken) bool { return have.ID == t.ID }) {
-		return fmt.Errorf("role %q of project %q has a token with the id %q already; choose another, or delete that one first", role, p.Name, t.ID)
+		return fmt.Errorf("role %q of project %q has a token with the id %q already; choose another, or delete that one first",
+			role, p.Name, t.ID)
 	}
 	if p.Status.JWTTokensByRole == nil {
 		p.Status.JWTTokensByRole = map[string]v1alpha1.JWTTokens{}

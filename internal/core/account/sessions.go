@@ -153,7 +153,9 @@ func (s *Sessions) bound(now time.Time) {
 		total += len(e.IDs)
 	}
 	for total > maxEnds {
-		largest := slices.MaxFunc(slices.Sorted(maps.Keys(s.Ends)), func(a, b string) int { return len(s.Ends[a].IDs) - len(s.Ends[b].IDs) })
+		largest := slices.MaxFunc(slices.Sorted(maps.Keys(s.Ends)), func(a, b string) int {
+			return cmp.Compare(len(s.Ends[a].IDs), len(s.Ends[b].IDs))
+		})
 		total -= len(s.Ends[largest].IDs)
 		s.endAll(largest, now)
 	}
