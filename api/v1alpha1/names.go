@@ -111,6 +111,10 @@ const InitiatorRollout = "applicationset-controller"
 // Variables of the environment.
 const (
 	EnvSyncWaveDelay = "ARGOCD_SYNC_WAVE_DELAY" // seconds between waves
+
+	EnvLoginMaxFailures   = "ARGOCD_SESSION_FAILURE_MAX_FAIL_COUNT"
+	EnvLoginFailureWindow = "ARGOCD_SESSION_FAILURE_WINDOW_SECONDS"
+	EnvLoginMaxCacheSize  = "ARGOCD_SESSION_MAX_CACHE_SIZE"
 )
 
 // Compare options, in AnnotationCompareOptions.
@@ -201,6 +205,7 @@ const (
 	SecretRedis         = "argocd-redis"
 	SecretServerTLS     = "argocd-server-tls"
 	SecretNotifications = "argocd-notifications-secret"
+	SecretSessions      = "towline-sessions" // ours: who signed out, and who failed to sign in
 
 	KeyInitialAdminPassword = "password"        // in SecretInitialAdmin
 	KeyRedisAuth            = "auth"            // in SecretRedis
@@ -334,6 +339,7 @@ const (
 const (
 	KeyAdminPassword          = "admin.password"
 	KeyAdminPasswordMtime     = "admin.passwordMtime"
+	KeyAdminTokens            = "admin.tokens"
 	KeyAccountPasswordSuffix  = ".password"
 	KeyAccountMtimeSuffix     = ".passwordMtime"
 	KeyAccountTokensSuffix    = ".tokens"

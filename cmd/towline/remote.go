@@ -23,7 +23,7 @@ import (
 func withServers(e *cli.Env) {
 	e.Logins = loginFile{}
 	e.Server = func(_ context.Context, r cli.Remote) (cli.Server, error) { return remoteClient(r) }
-	e.Accounts = func(_ context.Context, r cli.Remote) (cli.Accounts, error) { return remoteClient(r) }
+	e.ServerAccounts = func(_ context.Context, r cli.Remote) (cli.ServerAccounts, error) { return remoteClient(r) }
 	e.Hidden = func() (string, error) {
 		text, err := term.ReadPassword(int(os.Stdin.Fd()))
 		return string(text), err

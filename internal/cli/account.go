@@ -3,271 +3,207 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/towline-cd/towline/internal/core/login"
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/account"
 	"github.com/towline-cd/towline/internal/core/secret"
 )
-
-var anAccount = thing{one: "account", kind: "accounts", list: "towline account list"}
 
 // NewAccount makes the command "account" with everything below it.
 func NewAccount(env *Env) *cobra.Command {
 	g := &global{}
 	cmd := family(env, &cobra.Command{
-		Use:     "account",
-		Short:   "See who you are, what you may do, and the local accounts",
-		Aliases: []string{"accounts"},
-	}, newAccountList(env, g), newAccountGet(env, g), newCanI(env, g), newUserInfo(env, g), newAccountToken(env, g),
+		Use:   "account",
+		Short: "See who you are, what you may do, and the local accounts",
+		Long: "See the local accounts. Which there are is declared in config map " + v1alpha1.ConfigMapSettings + "; their passwords\n" +
+			"and tokens are in secret " + v1alpha1.SecretSettings + ", and are never shown.",
+	},
+		newAccountList(env, g), newAccountGet(env, g), newBcrypt(env), newCanI(env, g), newUserInfo(env, g), newAccountToken(env, g),
 		newAccountTokenDelete(env, g), newPassword(env, g))
 	g.register(cmd, env)
 	return cmd
 }
 
-// accounting is a command about accounts under way.
-type accounting struct {
-	*session
-	server   Server
-	accounts Accounts
-}
-
-func (g *global) account(ctx context.Context, env *Env) (*accounting, error) {
-	r, server, err := g.signedIn(ctx, env)
+func (g *global) accounts(ctx context.Context, env *Env) (*session, Accounts, error) {
+	s, _, err := g.connect(ctx, env, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	accounts, err := env.Accounts(ctx, *r)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", r.Server.Server, err)
-	}
-	flags := g.Flags
-	flags.Remote = r
-	return &accounting{server: server, accounts: accounts, session: &session{
-		env: env, flags: flags,
-		out: palette{on: wantColour(env.colour, env.OutIsTerminal, env.Getenv)},
-		err: palette{on: wantColour(env.colour, env.ErrIsTerminal, env.Getenv)},
-	}}, nil
-}
-
-// accountCommand makes a command that runs on one account, or on none.
-func (g *global) accountCommand(env *Env, cmd *cobra.Command, run func(context.Context, *accounting, []string) error) *cobra.Command {
-	cmd.Args = arguments
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := g.account(cmd.Context(), env)
+	if s.flags.Remote != nil {
+		remote, err := env.ServerAccounts(ctx, *s.flags.Remote)
 		if err != nil {
-			return err
+			return nil, nil, fmt.Errorf("connecting to %s: %w", s.flags.where(), err)
 		}
-		return run(cmd.Context(), c, args)
+		return s, remoteAccounts{remote}, nil
 	}
-	return cmd
+	a, err := env.Accounts(ctx, s.flags)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return s, a, nil
+}
+
+// accountDocument is an account in the structured output, with Argo CD's names.
+type accountDocument struct {
+	Name         string               `json:"name"`
+	Enabled      bool                 `json:"enabled"`
+	Capabilities []account.Capability `json:"capabilities"`
+	Tokens       []tokenDocument      `json:"tokens,omitempty"`
+}
+
+type tokenDocument struct {
+	ID        string `json:"id"`
+	IssuedAt  int64  `json:"issuedAt"`
+	ExpiresAt int64  `json:"expiresAt,omitempty"`
+}
+
+func accountOf(a account.Account) accountDocument {
+	d := accountDocument{Name: a.Name, Enabled: a.Enabled, Capabilities: orEmpty(a.Capabilities)}
+	for _, t := range a.Tokens {
+		d.Tokens = append(d.Tokens, tokenDocument{ID: t.ID, IssuedAt: t.IssuedAt, ExpiresAt: t.ExpiresAt})
+	}
+	return d
+}
+
+func (d accountDocument) capabilities() string {
+	return strings.Join(each(d.Capabilities, func(c account.Capability) string { return string(c) }), ", ")
 }
 
 func newAccountList(env *Env, g *global) *cobra.Command {
 	var o output
-	cmd := g.accountCommand(env, &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List the local accounts"},
-		func(ctx context.Context, c *accounting, _ []string) error {
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the local accounts", Args: none,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
-			all, err := c.accounts.Accounts(ctx)
+			s, accounts, err := g.accounts(cmd.Context(), env)
 			if err != nil {
-				return c.explainOf(anAccount, "", err)
+				return err
 			}
-			switch {
-			case o.structured():
-				return o.encode(env.Out, all)
-			case o.form == outputName:
-				for _, a := range all {
-					fmt.Fprintln(env.Out, clean(a.Name))
+			all, err := accounts.Accounts(cmd.Context())
+			if err != nil {
+				return err
+			}
+			documents := each(all, accountOf)
+			if o.structured() {
+				return o.encode(env.Out, documents)
+			}
+			t := &table{head: []string{"NAME", "ENABLED", "CAPABILITIES"}, palette: s.out}
+			for _, d := range documents {
+				if o.form == outputName {
+					fmt.Fprintln(env.Out, clean(d.Name))
+					continue
 				}
+				t.row(word(d.Name), word(strconv.FormatBool(d.Enabled)), word(d.capabilities()))
+			}
+			if o.form == outputName {
 				return nil
 			}
-			t := &table{head: []string{"NAME", "ENABLED", "CAPABILITIES"}, palette: c.out}
-			for _, a := range all {
-				t.row(word(a.Name), word(fmt.Sprint(a.Enabled)), word(strings.Join(a.Capabilities, ", ")))
-			}
 			return t.write(env.Out, true)
-		})
+		},
+	}
 	o.register(cmd, outputJSON, outputYAML, outputName)
 	return cmd
 }
 
 func newAccountGet(env *Env, g *global) *cobra.Command {
 	var o output
-	var name string
-	cmd := g.accountCommand(env, &cobra.Command{Use: "get [ACCOUNT]", Short: "Show one account and its tokens"},
-		func(ctx context.Context, c *accounting, args []string) error {
+	name := ""
+	cmd := &cobra.Command{
+		Use: "get", Short: "Show an account and its tokens", Args: none,
+		Example:           "  towline account get --account ci",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
 			}
-			name, err := c.meant(ctx, append(args, name)[0])
+			s, accounts, err := g.accounts(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
-			a, err := c.accounts.Account(ctx, name)
+			all, err := accounts.Accounts(cmd.Context())
 			if err != nil {
-				return c.explainOf(anAccount, name, err)
-			}
-			if o.structured() {
-				return o.encode(env.Out, a)
-			}
-			fmt.Fprintf(env.Out, "Name:          %s\nEnabled:       %t\nCapabilities:  %s\n\nTokens:\n",
-				clean(a.Name), a.Enabled, clean(strings.Join(a.Capabilities, ", ")))
-			if len(a.Tokens) == 0 {
-				fmt.Fprintln(env.Out, "NONE")
-				return nil
-			}
-			t := &table{head: []string{"ID", "ISSUED AT", "EXPIRES AT"}, palette: c.out}
-			for _, one := range a.Tokens {
-				t.row(word(one.ID), word(moment(one.IssuedAt)), word(moment(one.ExpiresAt)))
-			}
-			return t.write(env.Out, true)
-		})
-	o.register(cmd, outputJSON, outputYAML)
-	cmd.Flags().StringVarP(&name, "account", "a", "", "name of the account (default: your own)")
-	return cmd
-}
-
-func moment(seconds login.Number) string {
-	if seconds == 0 {
-		return "never"
-	}
-	return time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339)
-}
-
-// meant is an account by its name, or one's own.
-func (c *accounting) meant(ctx context.Context, name string) (string, error) {
-	if name != "" {
-		return name, nil
-	}
-	who, err := c.server.User(ctx)
-	if err != nil {
-		return "", c.explainOf(anAccount, "", err)
-	}
-	if !who.LoggedIn {
-		return "", usagef("you are signed in as nobody; %q signs in", "towline login "+c.flags.where())
-	}
-	return who.Username, nil
-}
-
-func newCanI(env *Env, g *global) *cobra.Command {
-	return g.accountCommand(env, &cobra.Command{
-		Use:   "can-i ACTION RESOURCE OBJECT",
-		Short: "Say whether you may do something",
-		Long: "Say whether you may do something: yes or no, as the server's own rules have it. The exit code is 0 in both cases,\n" +
-			"as with Argo CD; \"towline admin rbac can\" tells by its exit code, and --explain names the rule.",
-		Example: "  towline account can-i sync applications 'retail/*'\n  towline account can-i get projects retail",
-	}, func(ctx context.Context, c *accounting, args []string) error {
-		may, err := c.server.CanI(ctx, args[0], args[1], args[2])
-		if err != nil {
-			return c.explainOf(anAccount, "", err)
-		}
-		word := "no"
-		if may {
-			word = "yes"
-		}
-		fmt.Fprintln(env.Out, word)
-		return nil
-	})
-}
-
-func newUserInfo(env *Env, g *global) *cobra.Command {
-	var o output
-	cmd := g.accountCommand(env, &cobra.Command{Use: "get-user-info", Aliases: []string{"whoami"}, Short: "Say who the server takes you for"},
-		func(ctx context.Context, c *accounting, _ []string) error {
-			if err := o.check(); err != nil {
 				return err
 			}
-			who, err := c.server.User(ctx)
-			if err != nil {
-				return c.explainOf(anAccount, "", err)
+			for _, a := range all {
+				if a.Name == name {
+					return s.showAccount(accountOf(a), o)
+				}
 			}
-			if o.structured() {
-				return o.encode(env.Out, who)
-			}
-			fmt.Fprintf(env.Out, "Logged In: %t\n", who.LoggedIn)
-			if who.LoggedIn {
-				fmt.Fprintf(env.Out, "Username: %s\nIssuer: %s\nGroups: %s\n", clean(who.Username), clean(who.Issuer), clean(strings.Join(who.Groups, ",")))
-			}
-			return nil
-		})
+			return fmt.Errorf("there is no account %q; %q shows those that there are", name, "towline account list")
+		},
+	}
+	cmd.Flags().StringVarP(&name, "account", "a", v1alpha1.AdminAccount, "name of the account")
 	o.register(cmd, outputJSON, outputYAML)
 	return cmd
 }
 
-func newAccountToken(env *Env, g *global) *cobra.Command {
-	var account, id string
-	var expires time.Duration
-	cmd := g.accountCommand(env, &cobra.Command{Use: "generate-token", Short: "Make a token for an account, and print it"},
-		func(ctx context.Context, c *accounting, _ []string) error {
-			name, err := c.meant(ctx, account)
-			if err != nil {
-				return err
+func (s *session) showAccount(d accountDocument, o output) error {
+	if o.structured() {
+		return o.encode(s.env.Out, d)
+	}
+	b := &block{palette: s.out, width: 20}
+	b.field("Name", clean(d.Name))
+	b.field("Enabled", strconv.FormatBool(d.Enabled))
+	b.field("Capabilities", clean(d.capabilities()))
+	b.field("Tokens", strconv.Itoa(len(d.Tokens)))
+	if err := b.write(s.env.Out); err != nil || len(d.Tokens) == 0 {
+		return err
+	}
+	fmt.Fprintln(s.env.Out)
+	t := &table{head: []string{"ID", "ISSUED AT", "EXPIRING AT"}, palette: s.out}
+	for _, token := range d.Tokens {
+		expires := "never"
+		if token.ExpiresAt > 0 {
+			expires = moment(token.ExpiresAt)
+			if token.ExpiresAt <= s.env.Now().Unix() {
+				expires += " (expired)"
 			}
-			token, err := c.accounts.NewToken(ctx, name, id, int64(expires.Seconds()))
-			if err != nil {
-				return c.explainOf(anAccount, name, err)
-			}
-			fmt.Fprintln(env.Out, token.Reveal())
-			return nil
-		})
-	cmd.Flags().StringVarP(&account, "account", "a", "", "name of the account (default: your own)")
-	cmd.Flags().StringVar(&id, "id", "", "id of the token (default: one is made)")
-	cmd.Flags().DurationVarP(&expires, "expires-in", "e", 0, "how long it is good, as in 24h (default: for ever)")
-	return cmd
+		}
+		t.row(word(token.ID), word(moment(token.IssuedAt)), word(expires))
+	}
+	return t.write(s.env.Out, true)
 }
 
-func newAccountTokenDelete(env *Env, g *global) *cobra.Command {
-	var account string
-	cmd := g.accountCommand(env, &cobra.Command{Use: "delete-token ID", Short: "End a token of an account"},
-		func(ctx context.Context, c *accounting, args []string) error {
-			name, err := c.meant(ctx, account)
-			if err != nil {
-				return err
-			}
-			if err := c.accounts.DeleteToken(ctx, name, args[0]); err != nil {
-				return c.explainOf(anAccount, name, err)
-			}
-			c.note("token %q of account %q is no longer good", args[0], name)
-			return nil
-		})
-	cmd.Flags().StringVarP(&account, "account", "a", "", "name of the account (default: your own)")
-	return cmd
-}
+func moment(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
 
-func newPassword(env *Env, g *global) *cobra.Command {
-	var account, current, wanted string
-	cmd := g.accountCommand(env, &cobra.Command{Use: "update-password", Short: "Change a password"},
-		func(ctx context.Context, c *accounting, _ []string) error {
-			name, err := c.meant(ctx, account)
+func newBcrypt(env *Env) *cobra.Command {
+	password := ""
+	cmd := &cobra.Command{
+		Use: "bcrypt", Short: "Print a password as " + v1alpha1.SecretSettings + " has it", Args: none,
+		Long: "Print the bcrypt hash of a password, for the keys admin.password and accounts.<name>.password of secret\n" +
+			v1alpha1.SecretSettings + ". Without --password it is read from the input, and is then in no list of processes.",
+		Example:           "  towline account bcrypt --password mypassword\n  towline account bcrypt < password.txt",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			if password == "" {
+				line, err := bufio.NewReader(env.In).ReadString('\n')
+				if err != nil && !errors.Is(err, io.EOF) {
+					return fmt.Errorf("reading the password: %w", err)
+				}
+				password = strings.TrimRight(line, "\r\n")
+			}
+			if password == "" {
+				return usagef("write the password after --password, or into the input")
+			}
+			hash, err := env.Hash(secret.New(password))
 			if err != nil {
 				return err
 			}
-			in := bufio.NewReader(env.In)
-			if current == "" {
-				if current, err = env.hidden(in, "Your own password now: ", "--current-password"); err != nil {
-					return err
-				}
-			}
-			if wanted == "" {
-				if wanted, err = env.hidden(in, fmt.Sprintf("New password of %s: ", clean(name)), "--new-password"); err != nil {
-					return err
-				}
-			}
-			err = c.accounts.SetPassword(ctx, login.Password{Name: name, Current: secret.New(current), Wanted: secret.New(wanted)})
-			if err != nil {
-				return c.explainOf(anAccount, name, err)
-			}
-			fmt.Fprintln(env.Out, "Password updated")
-			c.note("logins of account %q from before are no longer good; sign in again", name)
+			fmt.Fprintln(env.Out, hash.Reveal())
 			return nil
-		})
-	cmd.Flags().StringVar(&account, "account", "", "name of the account (default: your own)")
-	cmd.Flags().StringVar(&current, "current-password", "", "your own password (default: you are asked)")
-	cmd.Flags().StringVar(&wanted, "new-password", "", "the new one (default: you are asked)")
+		},
+	}
+	cmd.Flags().StringVar(&password, "password", "", "the password")
 	return cmd
 }

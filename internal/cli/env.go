@@ -16,11 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/account"
 	"github.com/towline-cd/towline/internal/core/appset"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/rbac"
 	"github.com/towline-cd/towline/internal/core/roster"
+	"github.com/towline-cd/towline/internal/core/secret"
 )
 
 // Hub is the Applications of one namespace.
@@ -87,6 +89,13 @@ type Drifts interface {
 	Drift(ctx context.Context, app string) ([]plan.Episode, error)
 }
 
+// Accounts are the local accounts of an installation, and the password that
+// whoever installed it signs in with first.
+type Accounts interface {
+	Accounts(ctx context.Context) ([]account.Account, error)
+	InitialPassword(ctx context.Context) (secret.Text, error)
+}
+
 // Planner says what a sync would do, without doing it. An empty revision means
 // that of the Application; the answer names the one that was compared.
 type Planner interface {
@@ -150,13 +159,16 @@ type Env struct {
 	Target func(ctx context.Context, f Flags, context string) (Target, error)
 	Member func(ctx context.Context, f Flags, c roster.Cluster) (Target, error)
 	// Logins is the file of those who signed in to an API server; Server and
-	// Accounts are such a server. Hidden reads what a person types unseen.
-	Logins   Logins
-	Server   func(ctx context.Context, r Remote) (Server, error)
-	Accounts func(ctx context.Context, r Remote) (Accounts, error)
-	Hidden   func() (string, error)
+	// ServerAccounts are such a server. Hidden reads what a person types unseen.
+	Logins         Logins
+	Server         func(ctx context.Context, r Remote) (Server, error)
+	ServerAccounts func(ctx context.Context, r Remote) (ServerAccounts, error)
+	Hidden         func() (string, error)
 	// Edit lets the person at the terminal change a text.
 	Edit func(ctx context.Context, name string, text []byte) ([]byte, error)
+	// Accounts are the local accounts, and Hash is a password as they have it.
+	Accounts func(ctx context.Context, f Flags) (Accounts, error)
+	Hash     func(password secret.Text) (secret.Text, error)
 	// Actor acts on the objects of one application; whoever asked for it says
 	// when it is done with.
 	Actor func(ctx context.Context, app *v1alpha1.Application, f Flags) (a Actor, done func(), err error)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/towline-cd/towline/internal/core/account"
 	"github.com/towline-cd/towline/internal/core/login"
 	"github.com/towline-cd/towline/internal/core/secret"
 )
@@ -27,8 +28,8 @@ type Server interface {
 	CanI(ctx context.Context, action, resource, object string) (bool, error)
 }
 
-// Accounts are the local users of an API server.
-type Accounts interface {
+// ServerAccounts are the local users of an API server.
+type ServerAccounts interface {
 	Accounts(ctx context.Context) ([]login.Account, error)
 	Account(ctx context.Context, name string) (login.Account, error)
 	NewToken(ctx context.Context, account, id string, seconds int64) (secret.Text, error)
@@ -170,4 +171,32 @@ func (g *global) signedIn(ctx context.Context, env *Env) (*Remote, Server, error
 		return nil, nil, fmt.Errorf("connecting to %s: %w", r.Server.Server, err)
 	}
 	return r, server, nil
+}
+
+// remoteAccounts are the accounts of an API server, as commands about an
+// installation's see them.
+type remoteAccounts struct{ ServerAccounts }
+
+// Accounts are those that one may see.
+func (r remoteAccounts) Accounts(ctx context.Context) ([]account.Account, error) {
+	all, err := r.ServerAccounts.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]account.Account, len(all))
+	for i, a := range all {
+		out[i] = account.Account{Name: a.Name, Enabled: a.Enabled}
+		for _, c := range a.Capabilities {
+			out[i].Capabilities = append(out[i].Capabilities, account.Capability(c))
+		}
+		for _, t := range a.Tokens {
+			out[i].Tokens = append(out[i].Tokens, account.Token{ID: t.ID, IssuedAt: int64(t.IssuedAt), ExpiresAt: int64(t.ExpiresAt)})
+		}
+	}
+	return out, nil
+}
+
+// InitialPassword is for who has the cluster.
+func (r remoteAccounts) InitialPassword(context.Context) (secret.Text, error) {
+	return secret.Text{}, usagef("no server tells the initial password; --core reads it, with your kubeconfig")
 }

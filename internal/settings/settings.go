@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/account"
 	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -62,6 +63,8 @@ type Settings struct {
 	Fetching Fetching
 	// Metrics is what is told to whoever scrapes.
 	Metrics Metrics
+	// Accounts are the local accounts and how they sign in; never nil.
+	Accounts *account.Config
 	// NotInCluster says that the cluster that we run in is no destination.
 	NotInCluster bool
 	// Tenancy is what holds for all projects. AppNamespaces are the namespaces,
@@ -81,7 +84,10 @@ type Settings struct {
 // Default is what holds without any config map: a look every two to three
 // minutes.
 func Default() Settings {
-	return Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: defaultSync(), Sets: Sets{Progressive: true}}
+	return Settings{
+		Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: defaultSync(), Sets: Sets{Progressive: true},
+		Accounts: account.DefaultConfig(),
+	}
 }
 
 // Parse reads the data of argocd-cm. A value that makes no sense is a problem
@@ -135,6 +141,9 @@ func parse(data, params map[string]string) Settings {
 		}
 		*into = d
 	}
+	var ofAccounts []string
+	s.Accounts, ofAccounts = account.ReadConfig(data)
+	s.Problems = append(s.Problems, ofAccounts...)
 	slices.Sort(s.Problems)
 	slices.Sort(s.NotHonoured)
 	return s
@@ -146,8 +155,12 @@ func honoured(key string) bool {
 		key == v1alpha1.KeyInClusterEnabled || slices.Contains(tenancyKeys, key) || slices.Contains(accessKeys, key)
 }
 
-// indifferent are settings whose value is what happens anyway.
+// indifferent are settings whose value is what happens anyway, or is read with
+// the accounts.
 func indifferent(key, value string) bool {
+	if account.Reads(key) {
+		return true
+	}
 	switch key {
 	case v1alpha1.KeyServerSideDiff:
 		return value == "true"
@@ -184,6 +197,8 @@ type Store struct {
 	repositories *repositories
 	// clusters are the destinations, which change on their own too.
 	clusters *clusters
+	// vault is argocd-secret.
+	vault *vault
 
 	mu sync.Mutex
 	// data is what the config maps hold, by their names; begun is set when all
@@ -204,6 +219,8 @@ type Listeners struct {
 	Repositories func(urls []string)
 	// Clusters gets the destinations before and after a change of any of them.
 	Clusters func(old, now *destination.Set)
+	// Secret gets each new reading of argocd-secret.
+	Secret func(*account.Stored)
 }
 
 // New makes a store for the control namespace.
@@ -220,6 +237,7 @@ func New(config *rest.Config, namespace string, tell Listeners) (*Store, error) 
 		policy:       policyStore{changed: tell.Policy},
 		repositories: newRepositories(client, namespace, tell.Repositories),
 		clusters:     newClusters(client, namespace, tell.Clusters),
+		vault:        newVault(client, namespace, tell.Secret),
 	}
 	d := Default()
 	s.current.Store(&d)
@@ -289,6 +307,9 @@ func (s *Store) Run(ctx context.Context) error {
 	if err := s.clusters.start(ctx, &wg); err != nil {
 		return err
 	}
+	if err := s.vault.start(ctx, &wg); err != nil {
+		return err
+	}
 	wg.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), told...) {
 			s.begin(ctx)
@@ -327,7 +348,7 @@ func (s *Store) begin(ctx context.Context) {
 
 // WaitReady waits for the first reading.
 func (s *Store) WaitReady(ctx context.Context) bool {
-	for _, read := range []<-chan struct{}{s.listed, s.repositories.ready, s.clusters.ready} {
+	for _, read := range []<-chan struct{}{s.listed, s.repositories.ready, s.clusters.ready, s.vault.ready} {
 		select {
 		case <-read:
 		case <-ctx.Done():

@@ -18,7 +18,7 @@ const (
 
 func TestParse(t *testing.T) {
 	with := func(r, j time.Duration) settings.Settings {
-		return settings.Settings{Reconciliation: r, Jitter: j, Sync: settings.Default().Sync, Sets: settings.Default().Sets}
+		return settings.Settings{Reconciliation: r, Jitter: j, Sync: settings.Default().Sync, Sets: settings.Default().Sets, Accounts: settings.Default().Accounts}
 	}
 	cases := map[string]struct {
 		data map[string]string
@@ -38,28 +38,28 @@ func TestParse(t *testing.T) {
 		"an unknown key without a value": {map[string]string{"url": ""}, settings.Default()},
 		"another tracking": {
 			map[string]string{"application.resourceTrackingMethod": "label"},
-			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, Tracker: object.Tracker{Method: object.ByLabel}},
+			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, Accounts: settings.Default().Accounts, Tracker: object.Tracker{Method: object.ByLabel}},
 		},
 		"a tracking that nobody knows": {
 			map[string]string{"application.resourceTrackingMethod": "magic"},
-			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, Problems: []string{
+			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, Accounts: settings.Default().Accounts, Problems: []string{
 				`application.resourceTrackingMethod: "magic" is none of annotation, label and annotation+label; using annotation`,
 			}},
 		},
 		"kinds that are left out": {
 			map[string]string{"resource.exclusions": "- apiGroups: [\"*\"]\n  kinds: [PolicyReport]\n", "resource.inclusions": ""},
 			settings.Settings{
-				Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets,
+				Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, Accounts: settings.Default().Accounts,
 				Exclusions: []settings.Filter{{APIGroups: []string{"*"}, Kinds: []string{"PolicyReport"}}}, Inclusions: []settings.Filter{},
 			},
 		},
 		"a diff that we do not make": {
 			map[string]string{"resource.server-side-diff": "false"},
-			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, NotHonoured: []string{"resource.server-side-diff"}},
+			settings.Settings{Reconciliation: 2 * time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, Accounts: settings.Default().Accounts, NotHonoured: []string{"resource.server-side-diff"}},
 		},
 		"unknown keys, in order": {
 			map[string]string{"z": "1", every: "60", "a": "1"},
-			settings.Settings{Reconciliation: time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, NotHonoured: []string{"a", "z"}},
+			settings.Settings{Reconciliation: time.Minute, Jitter: time.Minute, Sync: settings.Default().Sync, Sets: settings.Default().Sets, Accounts: settings.Default().Accounts, NotHonoured: []string{"a", "z"}},
 		},
 	}
 	for name, c := range cases {
