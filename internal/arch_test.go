@@ -53,6 +53,7 @@ var layers = []layer{
 	{folder: "internal/hub", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/forge", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/registrar", may: []string{"api", "internal/core"}, why: parts},
+	{folder: "internal/client", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/identity", may: []string{"api", "internal/core"}, why: parts},
 	{
 		folder: "internal/controller", may: []string{"api", "internal/core", "internal/engine"},

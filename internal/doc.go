@@ -34,6 +34,7 @@
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
 //   - forge: GitHub, GitLab, Gitea and services of users asked for what the generators of ApplicationSets want to know.
 //   - registrar: clusters put on the hub's list and taken off: their secret there, and the account that they give us.
+//   - client: the API of a server as the command line asks it, with answers as the hub would give them.
 //   - identity: who is calling: tokens and passwords of local accounts checked and made, sessions ended, guesses limited.
 //   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
 //   - metric: transitions and the cached Applications turned into metrics, with Argo CD's names.
@@ -66,6 +67,7 @@
 //   - core/action: what can be done with an object, and the changes that it stands for.
 //   - core/appset: an ApplicationSet turned into Applications, and these into what to write.
 //   - core/policy: what a project allows.
+//   - core/login: the file in which the command line keeps where it has signed in.
 //   - core/rbac: the lines of argocd-rbac-cm and the roles of projects turned into answers, each with the line that decided.
 //   - core/account: what is known of the local accounts, and whether the claims of a token hold.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
