@@ -36,6 +36,23 @@ func (s *Server) Encode(app *v1alpha1.Application) ([]byte, error) {
 	return withoutLogins(data), err
 }
 
+// EncodeTree is the resource tree of an application as it may be told.
+func (s *Server) EncodeTree(ctx context.Context, app *v1alpha1.Application) ([]byte, error) {
+	family, err := s.Inspector.Tree(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(treeOf(family.Tree, family.Orphans))
+	return withoutLogins(data), err
+}
+
+// EncodeSet is an ApplicationSet as it may be told.
+func (s *Server) EncodeSet(set *v1alpha1.ApplicationSet) ([]byte, error) {
+	show := &shower{req: &Request{server: s}, annotations: s.Settings().HiddenAnnotations}
+	data, err := json.Marshal(show.set(set))
+	return withoutLogins(data), err
+}
+
 // appObject is what rules call an application.
 func (s *Server) appObject(project, namespace, name string) string {
 	if namespace == "" || namespace == s.Namespace {

@@ -104,7 +104,7 @@ func compare(at string, shape, got any) []string {
 		}
 		var out []string
 		for _, key := range slices.Sorted(maps.Keys(want)) {
-			name, optional := strings.CutSuffix(key, "?")
+			name, optional := strings.CutSuffix(key, "!")
 			name, empty := strings.CutSuffix(name, "*")
 			value, there := object[name]
 			list, isList := value.([]any)

@@ -29,10 +29,11 @@ func (h hosted) fill(path string) string {
 // furnish makes an installation that has one of everything, with canaries wherever something secret may stand.
 func (s *stage) furnish() hosted {
 	s.Helper()
-	pointer := func(text string) *string { return &text }
-	revision, err := s.git.Commit("shop", "main", "Open the shop", map[string]*string{
-		"web/objects.yaml": pointer(objects), "kustomized/kustomization.yaml": pointer("resources: []\n"),
-	})
+	s.must(s.git.Create("shop", map[string]string{
+		"web/objects.yaml": objects, "kustomized/kustomization.yaml": "resources: [map.yaml]\n",
+		"kustomized/map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kustomized}\n",
+	}))
+	revision, err := s.git.Revision("shop", "main")
 	s.must(err)
 	s.must(s.git.SetRef("shop", "refs/tags/v1.0.0", revision))
 	helm := s.charts()
