@@ -36,8 +36,11 @@ type PlanObject struct {
 	Action  string `json:"action"`
 	Sync    string `json:"sync,omitempty"`
 	// Reason says why.
-	Reason  string        `json:"reason,omitempty"`
-	Hook    bool          `json:"hook,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	Hook   bool   `json:"hook,omitempty"`
+	// Aside is made on the way and is no part of the application; Extra does not count, though Git does not have it.
+	Aside   bool          `json:"aside,omitempty"`
+	Extra   bool          `json:"extra,omitempty"`
 	Changes []FieldChange `json:"changes,omitempty"`
 }
 
@@ -126,7 +129,7 @@ func (s *Server) plan(req *Request) (any, error) {
 func (r *Request) planObject(it plan.Item) PlanObject {
 	return PlanObject{
 		Key: keyOf(it.Key), Version: it.Version, Action: string(it.Action), Sync: string(it.Sync), Reason: r.hush(reasonOf(it)), Hook: it.Hook,
-		Changes: changesOf(it.Verdict.Changes),
+		Aside: it.Aside, Extra: it.Prunable && it.Live != nil && it.Live.Extra, Changes: changesOf(it.Verdict.Changes),
 	}
 }
 
