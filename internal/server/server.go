@@ -287,15 +287,28 @@ func (s *Server) admit(a *answer, req *Request, identify identifier) error {
 	if err == nil && by.cookie && !s.sameOrigin(a.request) {
 		return &Fault{Code: PermissionDenied, Message: "the request comes from another site"}
 	}
-	if err == nil && by.cookie && s.Renew != nil {
-		if token := s.Renew(caller); token != "" {
-			a.setCookies(s.cookies(req, token))
-		}
+	if err == nil && s.Renew != nil {
+		s.renew(a, req, by)
 	}
 	if req.Route.Open {
 		return nil
 	}
 	return s.authorise(req)
+}
+
+// RenewedHeader has the next token of a session that ends soon, for those who keep theirs themselves.
+const RenewedHeader = "Renewed-Token"
+
+// renew hands out the next token of a session that ends soon, in the way in which the last one came.
+func (s *Server) renew(a *answer, req *Request, by proof) {
+	token := s.Renew(req.Caller)
+	switch {
+	case token == "":
+	case by.cookie:
+		a.setCookies(s.cookies(req, token))
+	default:
+		a.header().Set(RenewedHeader, token)
+	}
 }
 
 // authorise asks for what the route needs.

@@ -240,6 +240,7 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 		"a sibling subdomain": {with("Origin", "http://evil.example.com"), http.StatusForbidden},
 		"null":                {with("Origin", "null"), http.StatusForbidden},
 		"no cookie, no page":  {bearer("admin"), http.StatusOK},
+		"a form that deletes": {append(bearer("admin"), "Content-Type", "text/plain"), http.StatusUnsupportedMediaType},
 		"charset":             {append(bearer("admin"), "Content-Type", "application/json; charset=utf-8"), http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
