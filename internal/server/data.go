@@ -31,7 +31,7 @@ type Hub interface {
 	PatchApplication(ctx context.Context, name string, patch []byte) (*v1alpha1.Application, error)
 }
 
-// Sets are the ApplicationSets, from memory.
+// Sets are the ApplicationSets, from memory, by object.AppName.
 type Sets interface {
 	ApplicationSet(ctx context.Context, name string) (*v1alpha1.ApplicationSet, error)
 	Sets() []string

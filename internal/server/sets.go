@@ -10,6 +10,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/appset"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
 )
 
 // ApplicationSet is an ApplicationSet as it is told.
@@ -33,15 +34,12 @@ func (s *Server) findSet(req *Request) (Target, error) {
 		return Target{}, absent("the list of ApplicationSets")
 	}
 	name, namespace := req.Param("name"), req.Text("appsetNamespace", "appSetNamespace")
-	if namespace != "" && namespace != s.Namespace {
-		return Target{Object: s.appObject("", namespace, name)}, nil
-	}
-	set, err := s.Sets.ApplicationSet(req, name)
+	set, err := s.Sets.ApplicationSet(req, object.AppName(s.Namespace, namespace, name))
 	if err != nil && fault.ReasonOf(err) != "NotFound" {
 		return Target{}, err
 	}
 	if err != nil {
-		return Target{Object: s.appObject("", "", name)}, nil
+		return Target{Object: s.appObject("", namespace, name)}, nil
 	}
 	req.found = set
 	return Target{Object: s.setObject(set), Found: true}, nil
@@ -61,12 +59,12 @@ func (s *Server) listSets(req *Request) (any, error) {
 		return nil, badRequest(fmt.Sprintf("selector cannot be read: %v", err))
 	}
 	show := req.shower()
-	projects := req.List("projects", "project")
+	projects, namespace := req.List("projects", "project"), req.Text("appsetNamespace", "appSetNamespace")
 	out := List[ApplicationSet]{Items: []ApplicationSet{}}
 	for _, name := range s.Sets.Sets() {
 		set, err := s.Sets.ApplicationSet(req, name)
 		if err != nil || !selector.Matches(labels.Set(set.Labels)) || !req.May("applicationsets", "get", s.setObject(set)) ||
-			len(projects) > 0 && !slices.Contains(projects, appset.ProjectOf(set)) {
+			namespace != "" && namespace != set.Namespace || len(projects) > 0 && !slices.Contains(projects, appset.ProjectOf(set)) {
 			continue
 		}
 		out.Items = append(out.Items, show.set(set))
