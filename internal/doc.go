@@ -7,6 +7,7 @@
 // # Who wakes the engine
 //
 //   - controller: queues and polling that turn events into calls of the engine.
+//   - server: the HTTP API of Argo CD, and routes of our own: one table says who may use what, one door hides what is secret.
 //   - cli: the commands, one file each, that show or ask for what the engine does.
 //
 // # Use cases

@@ -8,6 +8,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cluster"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/transition"
 	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/metric"
@@ -45,6 +46,11 @@ func (p *parts) applicationChanged(old, app *v1alpha1.Application) {
 		p.metrics.Forget(old)
 	}
 	p.controller.ApplicationChanged(old, app)
+	of := app
+	if of == nil {
+		of = old
+	}
+	p.server.ApplicationChanged(object.AppName(p.namespace, of.Namespace, of.Name), app)
 }
 
 func (p *parts) countChange(server string, ch cluster.Change) {

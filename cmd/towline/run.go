@@ -24,6 +24,7 @@ import (
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/pairs"
+	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
 )
@@ -41,6 +42,8 @@ type runOptions struct {
 	logFormat  string
 	logLevel   string
 	allowExec  bool
+	listen     string
+	insecure   bool
 }
 
 func runCommand() *cobra.Command {
@@ -71,6 +74,8 @@ func runCommand() *cobra.Command {
 	f.DurationVar(&o.audit, "audit", 30*time.Second,
 		"how often an object that is thought to be in sync is checked against the server; 0 is never")
 	f.StringVar(&o.metrics, "metrics-address", ":8082", "where /metrics and /healthz are served; empty is nowhere")
+	f.StringVar(&o.listen, "listen", ":8080", "where the API is served; empty is nowhere")
+	f.BoolVar(&o.insecure, "insecure", false, "serve the API as plain HTTP, for an installation with a proxy in front that does TLS")
 	f.BoolVar(&o.allowExec, "allow-exec-credentials", false,
 		"let cluster secrets name programs that sign in (execProviderConfig); they run as this process does")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
@@ -94,7 +99,10 @@ type parts struct {
 	controller *controller.Controller
 	events     *event.Writer
 	metrics    *metric.Metrics
-	ignore     atomic.Pointer[ignoreOf]
+	server     *server.Server
+	// certificates is what the server shows.
+	certificates *settings.Certificates
+	ignore       atomic.Pointer[ignoreOf]
 	// appNamespaces are the patterns of the namespaces, besides the control
 	// namespace, that applications are looked for in.
 	appNamespaces []string
@@ -148,6 +156,7 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 		return nil
 	}
 	started()
+	wg.Go(func() { p.serveAPI(ctx, o) })
 	slog.InfoContext(ctx, "ready", "took", time.Since(start).Round(time.Millisecond), "workers", o.workers, "sandbox", p.renders.Sandbox())
 	p.controller.Run(ctx)
 	return nil

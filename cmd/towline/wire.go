@@ -104,7 +104,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 		SetWorkers: first.Sets.Workers,
 		Metrics:    p.metrics.Queues(),
 	})
-	return p, nil
+	return p, p.openAPI(config, func() *engine.Engine { return p.engine })
 }
 
 func (p *parts) openHub(ctx context.Context, config *rest.Config, namespaces hub.Namespaces) error {

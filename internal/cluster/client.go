@@ -18,6 +18,7 @@ type Client struct {
 	user    string
 	dynamic dynamic.Interface
 	pods    corev1.PodsGetter
+	events  corev1.EventsGetter
 }
 
 func newClient(known *Cluster, config *rest.Config) (*Client, error) {
@@ -29,7 +30,7 @@ func newClient(known *Cluster, config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for logs: %w", err)
 	}
-	return &Client{known: known, user: config.Impersonate.UserName, dynamic: dyn, pods: pods}, nil
+	return &Client{known: known, user: config.Impersonate.UserName, dynamic: dyn, pods: pods, events: pods}, nil
 }
 
 // mostUsers is how many users' clients are kept. They share the connections; a

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	selection "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
@@ -108,4 +109,34 @@ func (c *Client) log(ctx context.Context, k object.Key) string {
 		return ""
 	}
 	return string(text)
+}
+
+// mostEvents bounds how many events of an object are read.
+const mostEvents = 500
+
+// Events are those about an object that the cluster keeps. They live in the object's namespace, and those of what has
+// none in the default one.
+func (c *Client) Events(ctx context.Context, k object.Key, uid string) ([]corev1.Event, error) {
+	namespace := k.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	about := selection.Set{"involvedObject.name": k.Name, "involvedObject.kind": k.Kind}
+	if uid != "" {
+		about["involvedObject.uid"] = uid
+	}
+	list, err := c.events.Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String(), Limit: mostEvents})
+	if err != nil {
+		return nil, classify(err)
+	}
+	return list.Items, nil
+}
+
+// Logs is what a container of a pod writes, until it is closed.
+func (c *Client) Logs(ctx context.Context, pod object.Key, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+	stream, err := c.pods.Pods(pod.Namespace).GetLogs(pod.Name, o).Stream(ctx)
+	if err != nil {
+		return nil, classify(err)
+	}
+	return stream, nil
 }

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"io"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -187,6 +189,47 @@ func (d *door) Tail(ctx context.Context, f object.Fact) string {
 		return ""
 	}
 	return d.hands.Tail(ctx, f)
+}
+
+// see is passed by every reading for a person who looks at an object of the application. What may be shown is not what may
+// be written: the pods of a Deployment are shown in a project that lets nobody write pods.
+func (d *door) see(k object.Key) error {
+	if d.project == nil {
+		return fault.Terminalf(denied, "%s may not be shown: the rules of the project are not known", k)
+	}
+	if k.Namespace == "" {
+		return nil
+	}
+	if v := policy.DestinationOf(*d.project, d.place.Server, d.place.Name, k.Namespace); !v.Allowed {
+		return fault.Terminalf(denied, "%s", v.Reason)
+	}
+	return nil
+}
+
+// Show reads an object for a person who looks. It is read as ourselves, as the index is: those whom a project acts as need
+// no right to read what came of what they wrote.
+func (d *door) Show(ctx context.Context, f object.Fact) (*unstructured.Unstructured, error) {
+	if err := d.see(f.Key); err != nil {
+		return nil, err
+	}
+	return d.raw.Get(ctx, f.Key, f.Version)
+}
+
+// Teller is a cluster that says what happened to an object, and what a pod wrote.
+type Teller interface {
+	Events(ctx context.Context, k object.Key, uid string) ([]corev1.Event, error)
+	Logs(ctx context.Context, pod object.Key, o *corev1.PodLogOptions) (io.ReadCloser, error)
+}
+
+func (d *door) teller(k object.Key) (Teller, error) {
+	if err := d.see(k); err != nil {
+		return nil, err
+	}
+	t, ok := d.raw.(Teller)
+	if !ok {
+		return nil, fault.Terminalf("NotTold", "events and logs cannot be read here")
+	}
+	return t, nil
 }
 
 // fresh says that a write was stopped only because its kind is not known, and

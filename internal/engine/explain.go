@@ -58,7 +58,9 @@ func (e *Engine) explain(o *observation, p *plan.Plan) {
 		f.Health.Message = status.Explain(f, tree.Below(f, o.cluster))
 		it.Live = &f
 	}
-	e.ailing.set(e.key(o.app), ails)
+	if !o.look.only {
+		e.ailing.set(e.key(o.app), ails)
+	}
 }
 
 // maxRise is how far up an object's owners are looked for.

@@ -59,7 +59,8 @@ type look struct {
 	// removing says that the application is being deleted: only its hooks
 	// matter.
 	removing bool
-	// only says that nothing may be written after the look.
+	// only says that somebody looks: nothing may be written after the look, and what is remembered of the application
+	// stays as the controller left it.
 	only bool
 }
 
@@ -79,25 +80,35 @@ func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look)
 		return o
 	}
 	var project policy.Project
-	steps := []func() error{
-		func() error { return e.destination(ctx, o) },
-		func() error { return e.project(ctx, o, &project) },
-		func() error { return e.sources(o, project) },
-		func() error { return e.resolve(ctx, o, l) },
-		func() error { return e.verify(ctx, o, project) },
+	o.take(append(e.before(ctx, o, &project),
 		func() error { return e.compare(ctx, o, project, l) },
 		func() error { return e.orphans(ctx, o, project) },
+	))
+	return o
+}
+
+// before are the steps to the content that is compared.
+func (e *Engine) before(ctx context.Context, o *observation, project *policy.Project) []func() error {
+	return []func() error{
+		func() error { return e.destination(ctx, o) },
+		func() error { return e.project(ctx, o, project) },
+		func() error { return e.sources(o, *project) },
+		func() error { return e.resolve(ctx, o, o.look) },
+		func() error { return e.verify(ctx, o, *project) },
 	}
+}
+
+// take takes the steps, until one of them finds something that ends the look.
+func (o *observation) take(steps []func() error) {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			o.fail(err)
-			return o
+			return
 		}
 		if finding.Blocking(o.findings) {
-			return o
+			return
 		}
 	}
-	return o
 }
 
 // fail records an error for the user and for the queue.
@@ -216,10 +227,12 @@ func compared(o *observation) status.Content { return status.Compared(o.app.Stat
 func (e *Engine) compare(ctx context.Context, o *observation, project policy.Project, l look) error {
 	rendered, err := e.manifests(ctx, o, l)
 	if err != nil {
-		e.footprints.set(e.key(o.app), nil)
+		if !l.only {
+			e.footprints.set(e.key(o.app), nil)
+		}
 		return err
 	}
-	if len(l.manifests) == 0 {
+	if len(l.manifests) == 0 && !l.only {
 		e.stand(o, o.content.Revisions)
 		e.hold(o, l)
 	}
@@ -232,10 +245,12 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	}
 	o.findings = append(o.findings, found...)
 	p := plan.Compute(in, answers)
-	e.keepVerdicts(ctx, o, p)
 	e.explain(o, &p)
-	e.wants.set(e.key(o.app), o.cluster.place.Server, unmarked(p, o.instance))
-	e.doubts.set(e.key(o.app), o.cluster.place.Server, unconfirmed(p))
+	if !l.only {
+		e.keepVerdicts(ctx, o, p)
+		e.wants.set(e.key(o.app), o.cluster.place.Server, unmarked(p, o.instance))
+		e.doubts.set(e.key(o.app), o.cluster.place.Server, unconfirmed(p))
+	}
 	o.plan = &p
 	o.findings = append(o.findings, p.Findings...)
 	return nil
@@ -248,7 +263,9 @@ func (e *Engine) question(
 ) (plan.Input, map[object.Key]plan.Answer, []finding.Finding, error) {
 	for {
 		in, found := e.input(o, project, rendered)
-		e.await(o, plan.Incomplete(in))
+		if !o.look.only {
+			e.await(o, plan.Incomplete(in))
+		}
 		answers, err := e.ask(ctx, o, plan.Ask(in))
 		if err != nil || !e.learn(o, in, answers) {
 			return in, answers, found, err

@@ -75,6 +75,9 @@ func (e *Engine) Watching(server string, old, now *object.Fact) []string {
 // orphans tells of the objects in the application's namespace that nobody has,
 // if its project asks for that. Looking costs as much as the namespace holds.
 func (e *Engine) orphans(ctx context.Context, o *observation, project policy.Project) error {
+	if o.look.only {
+		return nil
+	}
 	namespace := o.app.Spec.Destination.Namespace
 	if project.Orphans == nil || !project.Orphans.Warn || o.plan == nil {
 		namespace = ""

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -98,4 +99,40 @@ func (r *Reader) Drift(ctx context.Context, app string) ([]plan.Episode, error) 
 	}
 	slices.SortStableFunc(out, func(a, b plan.Episode) int { return a.Seen.Compare(b.Seen) })
 	return out, nil
+}
+
+// Archive reads back the events about objects of all namespaces of the hub.
+type Archive struct{ client typed.EventsGetter }
+
+// NewArchive makes a reader.
+func NewArchive(config *rest.Config) (*Archive, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	client, err := typed.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for events: %w", err)
+	}
+	return &Archive{client: client}, nil
+}
+
+// mostTold bounds how many events of an object are read.
+const mostTold = 500
+
+// About are the events about an object that the cluster keeps.
+func (a *Archive) About(ctx context.Context, kind, namespace, name, uid string) ([]corev1.Event, error) {
+	about := fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}
+	if uid != "" {
+		about["involvedObject.uid"] = uid
+	}
+	list, err := a.client.Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: about.String(), Limit: mostTold})
+	if err != nil {
+		return nil, fmt.Errorf("listing the events of %s %q: %w", kind, name, err)
+	}
+	return list.Items, nil
+}
+
+// Drift are the fields of an application's objects that drifted, the oldest
+// first.
+func (a *Archive) Drift(ctx context.Context, namespace, app string) ([]plan.Episode, error) {
+	return (&Reader{events: a.client.Events(namespace)}).Drift(ctx, app)
 }

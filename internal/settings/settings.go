@@ -65,6 +65,8 @@ type Settings struct {
 	Metrics Metrics
 	// Accounts are the local accounts and how they sign in; never nil.
 	Accounts *account.Config
+	// Serving is how the server answers.
+	Serving Serving
 	// NotInCluster says that the cluster that we run in is no destination.
 	NotInCluster bool
 	// Tenancy is what holds for all projects. AppNamespaces are the namespaces,
@@ -100,6 +102,8 @@ func parse(data, params map[string]string) Settings {
 	var problems []string
 	s.Sync, problems = parseSync(data, params)
 	s.Metrics = parseMetrics(params)
+	var ofServing []string
+	s.Serving, ofServing = parseServing(data, params)
 	var ofSets setReader
 	s.Sets, ofSets = parseSets(params, s.Sync.ByLetter)
 	ignore := parseIgnore(data)
@@ -120,7 +124,8 @@ func parse(data, params map[string]string) Settings {
 			problems = append(problems, fmt.Sprintf("%s: %q is neither true nor false; using true", v1alpha1.KeyInClusterEnabled, text))
 		}
 	}
-	s.Problems = slices.Concat(problems, ofSets.problems, more, ofAccess, ignore.problems, kinds.problems, lua.problems, build.problems)
+	s.Problems = slices.Concat(problems, ofSets.problems, ofServing, more, ofAccess, ignore.problems, kinds.problems, lua.problems,
+		build.problems)
 	s.NotHonoured = slices.Concat(ignore.notHonoured, build.notHonoured, ofSets.notHonoured)
 	durations := map[string]*time.Duration{
 		v1alpha1.KeyTimeoutReconciliation:       &s.Reconciliation,
@@ -152,7 +157,7 @@ func parse(data, params map[string]string) Settings {
 // honoured are the keys that are read elsewhere.
 func honoured(key string) bool {
 	return ignores(key) || scripted(key) || builds(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key) ||
-		key == v1alpha1.KeyInClusterEnabled || slices.Contains(tenancyKeys, key) || slices.Contains(accessKeys, key)
+		key == v1alpha1.KeyInClusterEnabled || slices.Contains(tenancyKeys, key) || slices.Contains(accessKeys, key) || serves(key)
 }
 
 // indifferent are settings whose value is what happens anyway, or is read with

@@ -17,8 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,6 +319,33 @@ func (s *Store) Describe(ctx context.Context, of manifest.Origin, commit string)
 		date = time.Time{} // a commit may carry any date; that is no reason to keep its message back
 	}
 	return strings.ToValidUTF8(parts[0], "\ufffd"), date, strings.ToValidUTF8(strings.TrimSpace(parts[2]), "\ufffd"), nil
+}
+
+// Refs are the branches and tags of a repository, in order, and the tags of a commit where one is named. An answer of the
+// remote that is not older than maxAge is used again.
+func (s *Store) Refs(ctx context.Context, of manifest.Origin, commit string, maxAge time.Duration) (
+	branches, tags, named []string, err error,
+) {
+	repo, err := s.repository(of)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	answer, err := s.ask(ctx, repo, maxAge)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, ref := range slices.Sorted(maps.Keys(answer.named)) {
+		if name, ok := strings.CutPrefix(ref, "refs/heads/"); ok {
+			branches = append(branches, name)
+		}
+		if name, ok := strings.CutPrefix(ref, "refs/tags/"); ok {
+			tags = append(tags, name)
+			if commit != "" && answer.named[ref] == commit {
+				named = append(named, name)
+			}
+		}
+	}
+	return branches, tags, named, nil
 }
 
 // repository finds what is known of a repository now. Whoever signs in alike shares it.

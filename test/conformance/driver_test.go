@@ -92,7 +92,7 @@ func (h *house) furnish(ctx context.Context, s *stage, c *enactment) error {
 		return err
 	}
 	h.implementation = &command{
-		args: []string{"run", "--kubeconfig", kubeconfig, "--namespace", h.control, "--data", data, "--log-level", "debug", "--audit", "0"},
+		args: []string{"run", "--listen", "", "--kubeconfig", kubeconfig, "--namespace", h.control, "--data", data, "--log-level", "debug", "--audit", "0"},
 		log:  &log{},
 	}
 	return h.start(ctx)

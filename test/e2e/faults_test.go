@@ -140,7 +140,7 @@ func (f *fixture) mortally(at int, name, revision string) (alive bool) {
 	f.Helper()
 	path, err := mortal()
 	f.must(err)
-	cmd := exec.CommandContext(context.Background(), path, "run",
+	cmd := exec.CommandContext(context.Background(), path, "run", "--listen", "",
 		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("TOWLINE_DIE_AT=%d", at))
 	cmd.Stderr = f.log

@@ -161,7 +161,7 @@ func (f *fixture) launch(path string, environment ...string) {
 	f.log.notify("msg=ready", ready)
 	f.process = exec.CommandContext(context.Background(), path, append([]string{
 		"run",
-		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0",
+		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0", "--listen", "",
 	}, f.flags...)...)
 	f.process.Env = append(os.Environ(), environment...)
 	f.process.Stderr = f.log

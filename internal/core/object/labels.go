@@ -44,3 +44,16 @@ func (l Labels) has(pair string) bool {
 	}
 	return false
 }
+
+// Map is the labels as they were given; nil for none.
+func (l Labels) Map() map[string]string {
+	if l == "" {
+		return nil
+	}
+	out := map[string]string{}
+	for pair := range strings.SplitSeq(string(l), ",") {
+		k, v, _ := strings.Cut(pair, "=")
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/action"
+	"github.com/towline-cd/towline/internal/core/appset"
+	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/repository"
+	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/event"
+	"github.com/towline-cd/towline/internal/server"
+	"github.com/towline-cd/towline/internal/settings"
+)
+
+// openAPI makes the server. acting is the engine while this process acts, else nil.
+func (p *parts) openAPI(config *rest.Config, acting func() *engine.Engine) error {
+	events, err := event.NewArchive(config)
+	if err != nil {
+		return err
+	}
+	if p.certificates, err = settings.NewCertificates(config, p.namespace); err != nil {
+		return err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		binary = ""
+	}
+	look := looker{acting}
+	o := server.Options{
+		Namespace: p.namespace,
+		Version: server.Version{
+			Version: version, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		},
+		Hub: p.hub, Sets: p.hub, Inspector: look, Reader: look, Adviser: look,
+		Sources: content{p.sources}, Places: registry{p}, Events: told{events}, Settings: p.serverSettings,
+		Leading: func() bool { return acting() != nil },
+		Binary:  binary, Now: time.Now,
+	}
+	p.guard(&o)
+	p.server, err = server.New(o)
+	return err
+}
+
+// serveAPI answers people until ctx ends. Syncing does not stop because somebody else has the port, but it is said loudly.
+func (p *parts) serveAPI(ctx context.Context, o runOptions) {
+	if o.listen == "" {
+		return
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		if err := p.certificates.Run(ctx); err != nil {
+			slog.ErrorContext(ctx, "the certificate of the server is not kept current", "error", err)
+		}
+	})
+	err := server.Serve(ctx, server.Listening{
+		Address: o.listen, Insecure: o.insecure || p.settings.Current().Serving.Insecure, Certificate: p.certificates.Current,
+		Names: []string{"argocd-server", "argocd-server." + p.namespace, "argocd-server." + p.namespace + ".svc", "towline", "towline." + p.namespace + ".svc"},
+	}, p.server.Handler())
+	if err != nil && ctx.Err() == nil {
+		slog.ErrorContext(ctx, "the API is not served", "error", err)
+	}
+}
+
+// serverSettings are the settings as the server wants them.
+func (p *parts) serverSettings() server.Settings {
+	all := p.settings.Current()
+	s := all.Serving
+	return server.Settings{
+		URL: s.URL, AdditionalURLs: s.AdditionalURLs, RootPath: s.RootPath, BaseHref: s.BaseHref, FrameOptions: s.FrameOptions,
+		ContentTypes: s.ContentTypes, HiddenAnnotations: s.HiddenAnnotations, StatusBadge: s.StatusBadge, StatusBadgeURL: s.StatusBadgeURL,
+		ExecEnabled: s.Exec, AppsAnywhere: len(p.appNamespaces) > 0, AdminDisabled: s.AdminDisabled, InstallationID: s.InstallationID,
+		LabelKey: cmp.Or(p.tracker.LabelKey, v1alpha1.DefaultInstanceLabel), TrackingMethod: cmp.Or(string(p.tracker.Method), v1alpha1.TrackingMethodAnnotation),
+		KustomizeBuild: all.Build.KustomizeOptions, Password: s.PasswordPattern,
+		Help:      server.Help{ChatURL: s.ChatURL, ChatText: s.ChatText, BinaryURLs: s.Downloads},
+		Analytics: server.Analytics{TrackingID: s.AnalyticsID, AnonymizeUsers: s.AnalyticsNames},
+		UI: server.UI{
+			CSSURL: s.CSSURL, BannerContent: s.BannerContent, BannerURL: s.BannerURL, BannerPermanent: s.BannerPermanent,
+			BannerPosition: s.BannerPosition, LoginButtonText: s.LoginButton,
+		},
+		ApplicationLinks: linkTemplates(s.ApplicationLinks), ResourceLinks: linkTemplates(s.ResourceLinks),
+		ProjectLinks: linkTemplates(s.ProjectLinks), Tenancy: all.Tenancy,
+	}
+}
+
+func linkTemplates(list []settings.Link) []server.LinkTemplate {
+	out := make([]server.LinkTemplate, len(list))
+	for i, l := range list {
+		out[i] = server.LinkTemplate(l)
+	}
+	return out
+}
+
+// looker looks by the engine, while this process acts.
+type looker struct{ acting func() *engine.Engine }
+
+func (l looker) engine() (*engine.Engine, error) {
+	if e := l.acting(); e != nil {
+		return e, nil
+	}
+	return nil, fault.Waitingf("NotLeading", "this replica does not lead, so it does not know the clusters")
+}
+
+// Inspect says what a sync would do.
+func (l looker) Inspect(ctx context.Context, app *v1alpha1.Application, revisions []string) (engine.Sight, error) {
+	e, err := l.engine()
+	if err != nil {
+		return engine.Sight{}, err
+	}
+	return e.Inspect(ctx, app, revisions)
+}
+
+// Manifests are what the sources give.
+func (l looker) Manifests(ctx context.Context, app *v1alpha1.Application, revisions []string) (
+	engine.Sight, []*unstructured.Unstructured, error,
+) {
+	e, err := l.engine()
+	if err != nil {
+		return engine.Sight{}, nil, err
+	}
+	return e.Manifests(ctx, app, revisions)
+}
+
+// Tree is the resource tree.
+func (l looker) Tree(ctx context.Context, app *v1alpha1.Application) (engine.Family, error) {
+	e, err := l.engine()
+	if err != nil {
+		return engine.Family{}, err
+	}
+	return e.Tree(ctx, app)
+}
+
+// Comparisons are the objects with their bodies.
+func (l looker) Comparisons(ctx context.Context, app *v1alpha1.Application, want func(object.Key) bool) ([]engine.Comparison, error) {
+	e, err := l.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.Comparisons(ctx, app, want)
+}
+
+// Object is one object.
+func (l looker) Object(ctx context.Context, app *v1alpha1.Application, k object.Key) (*unstructured.Unstructured, error) {
+	e, err := l.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.Object(ctx, app, k)
+}
+
+// ActionsOf are the actions of an object.
+func (l looker) ActionsOf(ctx context.Context, app *v1alpha1.Application, k object.Key) ([]action.Action, error) {
+	e, err := l.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.ActionsOf(ctx, app, k)
+}
+
+// EventsOf are the events about an object.
+func (l looker) EventsOf(ctx context.Context, app *v1alpha1.Application, k object.Key) ([]corev1.Event, error) {
+	e, err := l.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.EventsOf(ctx, app, k)
+}
+
+// PodsOf are the pods of an application.
+func (l looker) PodsOf(ctx context.Context, app *v1alpha1.Application, below object.Key, name string) ([]object.Key, error) {
+	e, err := l.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.PodsOf(ctx, app, below, name)
+}
+
+// Logs are what a pod writes.
+func (l looker) Logs(ctx context.Context, app *v1alpha1.Application, pod object.Key, o *corev1.PodLogOptions) (io.ReadCloser, error) {
+	e, err := l.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.Logs(ctx, app, pod, o)
+}
+
+// Windows is what the sync windows mean.
+func (l looker) Windows(ctx context.Context, app *v1alpha1.Application) (engine.Outlook, error) {
+	e, err := l.engine()
+	if err != nil {
+		return engine.Outlook{}, err
+	}
+	return e.Windows(ctx, app)
+}
+
+// Checks are what may stand in the way.
+func (l looker) Checks(ctx context.Context, app *v1alpha1.Application, manual bool) ([]engine.Check, error) {
+	e, err := l.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.Checks(ctx, app, manual)
+}
+
+// Generate is what a set stands for.
+func (l looker) Generate(ctx context.Context, set *v1alpha1.ApplicationSet) (appset.Result, error) {
+	e, err := l.engine()
+	if err != nil {
+		return appset.Result{}, err
+	}
+	return e.Generate(ctx, set)
+}
+
+// content looks into repositories.
+type content struct{ from *sources }
+
+// lookAge is how old what is known of a repository may be for somebody who looks.
+const lookAge = time.Minute
+
+// Commit is what is known of a commit.
+func (c content) Commit(ctx context.Context, of manifest.Origin, commit string) (server.Commit, error) {
+	resolved, _, err := c.from.git.Resolve(ctx, of, lookAge)
+	if err != nil {
+		return server.Commit{}, err
+	}
+	out := server.Commit{}
+	if out.Author, out.Date, out.Message, err = c.from.git.Describe(ctx, of, resolved); err != nil {
+		return server.Commit{}, err
+	}
+	// A repository that does not answer now has told what matters before.
+	if _, _, tags, err := c.from.git.Refs(ctx, of, resolved, lookAge); err == nil {
+		out.Tags = tags
+	}
+	return out, nil
+}
+
+// Refs are branches and tags.
+func (c content) Refs(ctx context.Context, of manifest.Origin) (branches, tags []string, err error) {
+	branches, tags, _, err = c.from.git.Refs(ctx, of, "", lookAge)
+	return branches, tags, err
+}
+
+// Charts are those of a Helm repository.
+func (c content) Charts(ctx context.Context, of manifest.Origin) (map[string][]string, error) {
+	return c.from.charts.Charts(ctx, of, lookAge)
+}
+
+// Tags are those of a repository of a registry.
+func (c content) Tags(ctx context.Context, of manifest.Origin) ([]string, error) {
+	return c.from.charts.Tags(ctx, of, lookAge)
+}
+
+// Tree is the content of a revision.
+func (c content) Tree(ctx context.Context, of manifest.Origin) (fs.FS, error) {
+	revision, _, err := c.from.Resolve(ctx, of, lookAge)
+	if err != nil {
+		return nil, err
+	}
+	return c.from.Tree(ctx, of, revision)
+}
+
+// registry is what is registered.
+type registry struct{ p *parts }
+
+// Repositories are what is known of repositories.
+func (r registry) Repositories() *repository.Set { return r.p.settings.Repositories() }
+
+// Clusters are all clusters, and how it is with them.
+func (r registry) Clusters() []server.Place {
+	var out []server.Place
+	if r.p.fleet == nil {
+		// Nobody acts here, so that only the entries are known.
+		for _, c := range r.p.settings.Clusters().All() {
+			out = append(out, server.Place{Cluster: c})
+		}
+		return out
+	}
+	for _, s := range r.p.fleet.States() {
+		place := server.Place{Cluster: s.Cluster, Err: s.Err}
+		if s.Open != nil {
+			size := s.Open.Size()
+			place.Watched, place.Version, place.Kinds, place.Objects = true, s.Open.Version(), size.Kinds, size.Objects
+			if kube := s.Open.View().Kube; kube != nil {
+				place.APIs = kube.APIs
+			}
+			select {
+			case <-s.Open.Ready():
+				place.Since = s.Since
+			default:
+			}
+		}
+		out = append(out, place)
+	}
+	return out
+}
+
+// told is what happened to the objects of the hub.
+type told struct{ *event.Archive }
+
+// Events are those about one object.
+func (t told) Events(ctx context.Context, about server.Subject) ([]corev1.Event, error) {
+	return t.About(ctx, about.Kind, about.Namespace, about.Name, about.UID)
+}
