@@ -38,7 +38,8 @@ func newInitialPassword(env *Env, g *global) *cobra.Command {
 			password, err := accounts.InitialPassword(cmd.Context())
 			if apierrors.IsNotFound(err) || err == nil && password.Empty() {
 				return fmt.Errorf("there is no initial password in namespace %q: secret %q was deleted, "+
-					"as it should be after the first change, or Towline was not started yet", s.flags.Namespace, v1alpha1.SecretInitialAdmin)
+					"as it should be after the first change, or Towline was not started yet",
+					s.flags.Namespace, v1alpha1.SecretInitialAdmin)
 			}
 			if err != nil {
 				return err

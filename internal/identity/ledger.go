@@ -47,8 +47,10 @@ type ledger struct {
 	locked  map[string]account.Failure
 	// strangers are names that are no account.
 	strangers, sources cells
-	// next is the writing that will have what happens now.
+	// next is the writing that will have what happens now, and took is how long
+	// an answer waited for the last one.
 	next *round
+	took time.Duration
 }
 
 // tally is what happened to one account since the last writing.

@@ -80,6 +80,7 @@ func (k *Keeper) checkPassword(ctx context.Context, a Attempt) (*account.Book, e
 	if !known {
 		k.pretend(a.Password)
 		r.fail()
+		k.ledger.linger(ctx)
 		// What was typed may be a password in the wrong field.
 		slog.InfoContext(ctx, "a login failed", "source", a.Source, "cause", "no such account")
 		return nil, refuse(BadLogin, "there is no such account")

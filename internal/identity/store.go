@@ -205,7 +205,7 @@ func (l *ledger) gather() batch {
 
 // flush writes once. It begins anew while other replicas are faster.
 func (l *ledger) flush(ctx context.Context) error {
-	b := l.gather()
+	b, start := l.gather(), time.Now()
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	l.mu.Lock()
@@ -229,6 +229,9 @@ func (l *ledger) flush(ctx context.Context) error {
 	if err != nil {
 		l.keep(b)
 	}
+	l.mu.Lock()
+	l.took = min(time.Since(start), saveTimeout)
+	l.mu.Unlock()
 	b.round.err = err
 	close(b.round.done)
 	return err
@@ -312,6 +315,20 @@ func (l *ledger) keep(b batch) {
 		if _, later := l.locked[place]; !later {
 			l.locked[place] = f
 		}
+	}
+}
+
+// linger waits as long as the last writing took, for failures that are not
+// written down: or a slow server would tell which those are.
+func (l *ledger) linger(ctx context.Context) {
+	l.mu.Lock()
+	took := l.took
+	l.mu.Unlock()
+	timer := time.NewTimer(took)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
