@@ -100,6 +100,8 @@ type parts struct {
 	events     *event.Writer
 	metrics    *metric.Metrics
 	server     *server.Server
+	// rights are what callers may do.
+	rights rights
 	// certificates is what the server shows.
 	certificates *settings.Certificates
 	ignore       atomic.Pointer[ignoreOf]

@@ -66,6 +66,7 @@ func ownRights(s *settings.Settings) *policy.Tenancy {
 // its rules too.
 func (p *parts) projectChanged(name string, apps []string) {
 	p.controller.ProjectChanged(name)
+	p.roleChanged(name)
 	p.wake(apps, controller.User)
 	tenancy := p.settings.Current().Tenancy
 	if !tenancy.Extends(name) {

@@ -49,6 +49,7 @@ func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, err
 	}
 	listeners := settings.Listeners{
 		Settings: p.settingsChanged, Repositories: p.repositoriesChanged, Clusters: p.clustersChanged,
+		Policy: p.rights.policyChanged,
 	}
 	if p.settings, err = settings.New(config, o.namespace, listeners); err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (o SetOptions) known() []appset.Cluster {
 func described(n appset.Need) string {
 	switch {
 	case n.Git != nil:
-		return fmt.Sprintf("reading %s of %s", n.Git.Revision, n.Git.RepoURL)
+		return fmt.Sprintf("reading %s of %s", n.Git.Revision, policy.Address(n.Git.RepoURL))
 	case n.PullRequest != nil:
 		return "listing pull requests"
 	case n.SCMProvider != nil:
@@ -192,7 +192,7 @@ func (g *generation) verify(ctx context.Context, of manifest.Origin, commit stri
 	}
 	if why != "" {
 		return fault.Terminalf("NotSigned", "project %q wants the commits of %s signed, and %s %s",
-			of.Project, of.RepoURL, short(commit), why)
+			of.Project, policy.Address(of.RepoURL), short(commit), why)
 	}
 	return nil
 }

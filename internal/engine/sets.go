@@ -15,6 +15,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/policy"
 )
 
 // Sets is where ApplicationSets live, by object.AppName: NAME, or NAMESPACE/NAME
@@ -362,10 +363,10 @@ func (g *generation) rewinds(ctx context.Context) []string {
 		switch {
 		case err != nil:
 			out = append(out, fmt.Sprintf("whether %s of %s follows on %s could not be found out: %v",
-				short(commit), need.Git.RepoURL, short(from), err))
+				short(commit), policy.Address(need.Git.RepoURL), short(from), err))
 		case !descends:
 			out = append(out, fmt.Sprintf("%s of %s went from %s to %s, which does not follow on it: the branch was rewound or rewritten",
-				need.Git.Revision, need.Git.RepoURL, short(from), short(commit)))
+				need.Git.Revision, policy.Address(need.Git.RepoURL), short(from), short(commit)))
 		}
 	}
 	if len(out) > 0 {

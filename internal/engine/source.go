@@ -19,6 +19,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/reads"
 	"github.com/towline-cd/towline/internal/core/status"
 )
@@ -65,7 +66,7 @@ func (o *observation) described(i int) string {
 	if s.Chart != "" {
 		what = "chart " + s.Chart
 	}
-	text := fmt.Sprintf("%s of %s at %s", what, s.RepoURL, short(o.content.Revisions[i]))
+	text := fmt.Sprintf("%s of %s at %s", what, policy.Address(s.RepoURL), short(o.content.Revisions[i]))
 	if len(o.content.Sources) > 1 {
 		text = fmt.Sprintf("source %d, %s", i+1, text)
 	}

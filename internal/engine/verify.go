@@ -38,7 +38,7 @@ func (e *Engine) verify(ctx context.Context, o *observation, project policy.Proj
 		o.findings = append(o.findings, finding.Finding{
 			Reason: finding.Comparison, Severity: finding.Error,
 			Message: fmt.Sprintf("project %q wants the commits of %s signed, and %s %s",
-				o.app.ProjectName(), s.RepoURL, short(o.content.Revisions[i]), why),
+				o.app.ProjectName(), policy.Address(s.RepoURL), short(o.content.Revisions[i]), why),
 		})
 	}
 	return nil

@@ -54,40 +54,48 @@ func (s *Server) appEvents(req *Request) (any, error) {
 			Kind: v1alpha1.ApplicationKind, Namespace: app.Namespace, Name: app.Name, UID: string(app.UID),
 		})
 	}
-	k, err := s.named(req, req.Text("resourceUID"))
-	if err != nil {
-		return nil, err
-	}
 	if s.Reader == nil {
 		return nil, absent("events")
 	}
-	list, err := s.Reader.EventsOf(req, app, k)
+	keys, err := s.named(req, req.Text("resourceUID"))
 	if err != nil {
 		return nil, err
 	}
-	return req.events(list), nil
+	var all []corev1.Event
+	for _, k := range keys {
+		list, err := s.Reader.EventsOf(req, app, k)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return req.events(all), nil
 }
 
-// named finds the object of a request among those of the application: callers of this route say its name and UID, and not
-// always its kind.
-func (s *Server) named(req *Request, uid string) (object.Key, error) {
+// named finds what a request is about among the objects of the application: callers of this route say a name and a UID, and
+// not always a kind.
+func (s *Server) named(req *Request, uid string) ([]object.Key, error) {
 	q := req.resource()
 	if q.kind != "" {
-		return q.key(), nil
+		return []object.Key{q.key()}, nil
 	}
 	if s.Inspector == nil {
-		return object.Key{}, absent("events")
+		return nil, absent("events")
 	}
 	family, err := s.Inspector.Tree(req, req.app())
 	if err != nil {
-		return object.Key{}, err
+		return nil, err
 	}
+	var out []object.Key
 	for _, n := range family.Nodes {
-		if q.takes(n.Fact.Key) && (uid == "" || uid == n.Fact.UID) {
-			return n.Fact.Key, nil
+		if !n.Foreign && q.takes(n.Fact.Key) && (uid == "" || uid == n.Fact.UID) {
+			out = append(out, n.Fact.Key)
 		}
 	}
-	return object.Key{}, errDenied
+	if len(out) == 0 {
+		return nil, errDenied
+	}
+	return out, nil
 }
 
 // hubEvents are the events about an object of the hub.

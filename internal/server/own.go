@@ -261,7 +261,7 @@ type Timeline struct {
 	Message     string          `json:"message,omitempty"`
 	StartedAt   *time.Time      `json:"startedAt,omitempty"`
 	FinishedAt  *time.Time      `json:"finishedAt,omitempty"`
-	Seconds     float64         `json:"seconds,omitempty"`
+	Seconds     float64         `json:"seconds"`
 	Revision    string          `json:"revision,omitempty"`
 	Revisions   []string        `json:"revisions,omitempty"`
 	InitiatedBy string          `json:"initiatedBy,omitempty"`

@@ -10,7 +10,7 @@ import (
 // one segment of the path, "**" spans segments, and a lone "*" is every repository.
 func Source(p Project, repoURL string) Verdict {
 	address := normalizeRepo(repoURL)
-	subject := fmt.Sprintf("repository %q", withoutUser(repoURL))
+	subject := fmt.Sprintf("repository %q", Address(repoURL))
 	if climbs(address) {
 		return refused(`%s has a segment "." or ".." in its path, which may lead elsewhere; write the path in full`, subject)
 	}
@@ -40,9 +40,9 @@ func Source(p Project, repoURL string) Verdict {
 	return said.verdict(p, subject, "sourceRepos", `"*"`)
 }
 
-// withoutUser keeps a password that somebody wrote into an address out of the reasons, which many may read. The user of
+// Address keeps a password that somebody wrote into an address out of what many may read. The user of
 // an SSH address is no secret and stays.
-func withoutUser(repoURL string) string {
+func Address(repoURL string) string {
 	scheme, rest, found := strings.Cut(repoURL, "://")
 	authority, path, slash := strings.Cut(rest, "/")
 	at := strings.LastIndex(authority, "@")
