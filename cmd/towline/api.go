@@ -52,6 +52,9 @@ func (p *parts) openAPI(config *rest.Config, acting func() *engine.Engine) error
 		Leading: func() bool { return acting() != nil },
 		Binary:  binary, Now: time.Now,
 	}
+	if err := p.openKeeper(config); err != nil {
+		return err
+	}
 	p.guard(&o)
 	p.server, err = server.New(o)
 	return err

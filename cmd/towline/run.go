@@ -22,6 +22,7 @@ import (
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/internal/identity"
 	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/server"
@@ -100,7 +101,8 @@ type parts struct {
 	events     *event.Writer
 	metrics    *metric.Metrics
 	server     *server.Server
-	// rights are what callers may do.
+	// keeper knows who asks, and rights what they may do.
+	keeper *identity.Keeper
 	rights rights
 	// certificates is what the server shows.
 	certificates *settings.Certificates
@@ -158,6 +160,7 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 		return nil
 	}
 	started()
+	wg.Go(func() { p.keepPeople(ctx, o) })
 	wg.Go(func() { p.serveAPI(ctx, o) })
 	slog.InfoContext(ctx, "ready", "took", time.Since(start).Round(time.Millisecond), "workers", o.workers, "sandbox", p.renders.Sandbox())
 	p.controller.Run(ctx)
