@@ -11,7 +11,7 @@ func (r *reader) hint(l Line, rule *rule, fields []string) {
 	if l.Document == builtinName {
 		return
 	}
-	cause, wayOut := "", ""
+	var cause, wayOut string
 	resource, plain := rule.resource.exact()
 	action, simple := rule.action.exact()
 	object, single := rule.object.exact()

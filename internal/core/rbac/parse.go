@@ -182,7 +182,8 @@ func (r *reader) membership(l Line, fields []string) {
 	}
 	if len(fields) > 3 {
 		r.problems = append(r.problems, Problem{
-			Line: l, Cause: fmt.Sprintf("it has %d fields", len(fields)), Effect: "what comes after the role is not read", WayOut: wayOut, Hint: true,
+			Line: l, Cause: fmt.Sprintf("it has %d fields", len(fields)), Effect: "what comes after the role is not read",
+			WayOut: wayOut, Hint: true,
 		})
 	}
 	if name := fields[1]; name != strings.TrimRight(name, " \t") {
