@@ -102,7 +102,8 @@ func (g *generating) oneMoreCluster(ctx context.Context) error {
 		return err
 	}
 	r.keep(took)
-	r.row(fmt.Sprintf("one more cluster than %d", spreadClusters), took.Wall, took.CPU, t.onApps["create"], t.onApps["patch"], t.onApps["delete"])
+	r.row(fmt.Sprintf("one more cluster than %d", spreadClusters), took.Wall, took.CPU,
+		t.onApps["create"], t.onApps["patch"], t.onApps["delete"])
 	r.note("cluster_seconds", took.Wall)
 	r.note("cluster_bare_seconds", bare)
 	r.note("cluster_ratio", took.Wall/bare)

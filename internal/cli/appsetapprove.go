@@ -16,8 +16,9 @@ func newSetApprove(env *Env, g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve NAME...",
 		Short: "Let the applications go that ApplicationSets hold back",
-		Long: "Let the applications go that ApplicationSets no longer generate and hold back, because that looks like a mistake: most of\n" +
-			"them at once, an empty answer of a forge, a branch that was set back. What would go, and why it stays, is shown first.\n" +
+		Long: "Let the applications go that ApplicationSets no longer generate and hold back, because that looks like a mistake:\n" +
+			"most of them at once, an empty answer of a forge, a branch that was set back. What would go, and why it stays, is\n" +
+			"shown first.\n" +
 			"The word holds for an hour. Where nothing is held back nothing is written, and the command fails.",
 		Example: "  towline appset approve shops\n  towline appset approve shops --yes",
 		Args:    arguments,

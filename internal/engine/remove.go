@@ -26,11 +26,7 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 	if !cascade && !slices.ContainsFunc(app.Finalizers, hookFinalizer) {
 		return Result{}, nil
 	}
-	c, err := e.knock(ctx, app)
-	if _, unruled := e.ruling(ctx, app); fault.ReasonOf(err) == denied && (unruled != nil || len(app.Status.Resources) > 0) {
-		// It may have objects there; the door says of each whether it may be touched.
-		c, err = e.approach(app)
-	}
+	c, err := e.knockToRemove(ctx, app)
 	if reason := fault.ReasonOf(err); reason == destination.Unknown || reason == denied {
 		slog.WarnContext(ctx, "destination is not known or not allowed, letting the application go without deleting", "app", e.key(app),
 			"error", err)
@@ -72,6 +68,20 @@ func (e *Engine) remove(ctx context.Context, app *v1alpha1.Application) (Result,
 		return Result{After: 1}, e.release(ctx, app, func(f string) bool { _, ok := propagations[f]; return ok })
 	}
 	return Result{}, nil
+}
+
+// knockToRemove goes to the door of an application that may have objects behind
+// it also where its project has no business: of each the door says whether it may
+// be touched.
+func (e *Engine) knockToRemove(ctx context.Context, app *v1alpha1.Application) (*door, error) {
+	d, err := e.knock(ctx, app)
+	if fault.ReasonOf(err) != denied {
+		return d, err
+	}
+	if _, unruled := e.ruling(ctx, app); unruled != nil || len(app.Status.Resources) > 0 {
+		return e.approach(app)
+	}
+	return nil, err
 }
 
 // removal is the deletion of one application.

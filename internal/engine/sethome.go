@@ -24,8 +24,8 @@ func (e *Engine) homeless(ctx context.Context, set *v1alpha1.ApplicationSet) (st
 		return "", nil
 	}
 	if looked, _ := policy.MatchesNamespace(e.Settings().Sets.AppNamespaces, set.Namespace); !looked {
-		return fmt.Sprintf("its Applications would be in namespace %q, where nobody looks for Applications; add the namespace to %s of %s too",
-			set.Namespace, v1alpha1.KeyParamApplicationNamespaces, v1alpha1.ConfigMapCmdParams), nil
+		return fmt.Sprintf("its Applications would be in namespace %q, where nobody looks for Applications; add the namespace to "+
+			"%s of %s too", set.Namespace, v1alpha1.KeyParamApplicationNamespaces, v1alpha1.ConfigMapCmdParams), nil
 	}
 	project := appset.ProjectOf(set)
 	if project == "" {

@@ -54,8 +54,8 @@ func (g *generation) tellOnly(ctx context.Context, c *appset.Changes) error {
 	}
 	slog.InfoContext(ctx, "applications of a set would be written, and are not", "applicationset", g.name(),
 		"created", len(c.Create), "updated", len(c.Update), "deleted", len(c.Delete))
-	return fault.Terminalf("DryRun", "%d Applications would be created, %d changed and %d deleted; nothing was written, because %s is true in %s",
-		len(c.Create), len(c.Update), len(c.Delete), v1alpha1.KeyParamAppSetDryRun, v1alpha1.ConfigMapCmdParams)
+	return fault.Terminalf("DryRun", "%d Applications would be created, %d changed and %d deleted; nothing was written, because %s "+
+		"is true in %s", len(c.Create), len(c.Update), len(c.Delete), v1alpha1.KeyParamAppSetDryRun, v1alpha1.ConfigMapCmdParams)
 }
 
 // together runs all, some at once, and gathers what went wrong.

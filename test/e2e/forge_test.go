@@ -29,6 +29,7 @@ const (
 
 func newForges(t *testing.T) *forges {
 	f := &forges{fixture: setup(t)}
+	f.quick()
 	f.must(f.git.Create("home", map[string]string{"README.md": "home\n"}))
 	f.kubectl("-n", f.control, "create", "secret", "generic", "login", "--from-literal=token="+forgeToken)
 	for _, kind := range []forgetest.Kind{forgetest.GitHub, forgetest.GitLab, forgetest.Gitea} {
@@ -134,8 +135,10 @@ func (f *forges) applications(repos, pulls []string) []string {
 // look has every set looked at again.
 func (f *forges) look() {
 	f.Helper()
+	asked := []byte(`{"metadata":{"annotations":{"` + v1alpha1.AnnotationApplicationSetRefresh + `":"true"}}}`)
 	f.each(func(_ *forgetest.Forge, _, set string) {
-		f.kubectl("-n", f.control, "annotate", "applicationset", set, v1alpha1.AnnotationApplicationSetRefresh+"=true", "--overwrite")
+		_, err := f.hub.PatchApplicationSet(f.Context(), set, asked, "")
+		f.must(err)
 	})
 }
 

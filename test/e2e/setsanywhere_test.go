@@ -50,6 +50,7 @@ func numbered(names ...string) string {
 // forges that it names.
 func TestSetsInAnyNamespace(t *testing.T) {
 	f := setup(t)
+	f.quick()
 	team, lonely, far := f.control+"-team", f.control+"-lonely", f.control+"-far"
 	for _, namespace := range []string{team, lonely, far} {
 		f.kubectl("create", "namespace", namespace)
