@@ -84,6 +84,8 @@ type lists struct {
 const allFacets = "&facets=project,health,sync,cluster,namespace,label"
 
 // asks are the requests that are measured, by what they are; each time another.
+// They are about what both fleets have, apps being the number of the smaller one,
+// so that the answers are equally long.
 var asks = []struct {
 	name string
 	path func(i, apps int) string
@@ -100,7 +102,7 @@ var asks = []struct {
 		// No word twice in a row: a number, a part of a name, of a project, of a label.
 		return routeAll + "/applications?limit=100" + allFacets + "&search=" + url.QueryEscape([]string{
 			fmt.Sprintf("%05d", i*131%apps), fmt.Sprintf("%s-%s", listNames[i%10], []string{"eu", "us", "asia"}[i%3]),
-			projectOf(i * 17 % apps), listNames[i%10] + " prod", fmt.Sprintf("deploy-%d", i%5), fmt.Sprintf("-%03d", i%1000),
+			projectOf(i * 17 % apps), listNames[i%10] + " prod", fmt.Sprintf("deploy-%d", i%5), fmt.Sprintf("-%03d", i%min(100, apps/100)),
 		}[i%6])
 	}},
 	{"sort", func(i, _ int) string {
@@ -136,7 +138,7 @@ func (l *lists) pages(ctx context.Context) error {
 		for _, ask := range asks {
 			for _, f := range l.fleets {
 				for _, encoding := range []string{plain, zip} {
-					took, size, err := f.get(ctx, ask.path(i, f.apps), encoding)
+					took, size, err := f.get(ctx, ask.path(i, l.scale.apps), encoding)
 					if err != nil {
 						return err
 					}

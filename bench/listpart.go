@@ -150,18 +150,19 @@ func (p *listsPart) ready() (any, error) {
 	return list, nil
 }
 
-// update changes one application after the other, evenly.
+// update changes one application after the other, evenly; what is late is made
+// up for.
 func (p *listsPart) update(ctx context.Context, length time.Duration) (int64, error) {
-	tick := time.NewTicker(time.Second / time.Duration(p.setup.Rate))
-	defer tick.Stop()
-	end := time.After(length)
+	between, start := time.Second/time.Duration(p.setup.Rate), time.Now()
 	for n := int64(0); ; n++ {
+		due := time.Duration(n) * between
+		if due >= length {
+			return n, nil
+		}
 		select {
 		case <-ctx.Done():
 			return n, nil
-		case <-end:
-			return n, nil
-		case <-tick.C:
+		case <-time.After(time.Until(start.Add(due))):
 		}
 		if err := p.cat.Upsert(p.apps.change(int(n)+1, time.Now())); err != nil {
 			return n, err

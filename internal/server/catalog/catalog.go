@@ -125,11 +125,11 @@ func (c *Catalog) clear() {
 	c.state = state{seq: c.seq, version: c.version, moves: c.moves, slots: map[Key]uint32{}, terms: t}
 	c.moved = make([]uint32, remembered)
 	for i := range c.dims {
-		c.dims[i] = newDimension(nil)
+		c.dims[i] = newDimension(true, nil)
 	}
-	c.dims[project] = newDimension(t)
-	c.repos = newDimension(t)
-	c.labels = newDimension(nil)
+	c.dims[project] = newDimension(true, t)
+	c.repos = newDimension(false, t)
+	c.labels = newDimension(false, nil)
 	c.byName.compare = c.compareNames
 	c.byCreated.compare = func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(c.rows[a].created, c.rows[b].created), c.compareNames(a, b))

@@ -10,8 +10,12 @@ type value struct {
 	text  string
 	id    uint32
 	slots set
-	// term is its number among the texts that a search looks through.
-	term uint32
+	// at is its place among the shared values.
+	at int
+	// named is how many slots have the value although it is not their name; term is
+	// its number among the texts that a search looks through, if there are such.
+	named int
+	term  uint32
 	// keyed are the values of a label's key.
 	keyed *dimension
 }
@@ -23,8 +27,13 @@ type dimension struct {
 	// byID has the values by number, nil where one is free.
 	byID []*value
 	free []uint32
-	// sorted are the numbers in the order of the texts.
-	sorted order
+	// single says that a slot has one value at most. Then lone are the slots whose
+	// value nobody else has, and shared the values of all others: many a fleet has a
+	// namespace for each application, and a cost for each value would be one for
+	// each application.
+	single bool
+	lone   bitmap
+	shared []*value
 	// changes counts: what was computed from the dimension is good while it
 	// stays the same.
 	changes uint64
@@ -33,20 +42,38 @@ type dimension struct {
 }
 
 // newDimension makes one. Its texts are searched if there are terms.
-func newDimension(terms *terms) *dimension {
-	d := &dimension{values: map[string]*value{}, terms: terms}
-	d.sorted.compare = func(a, b uint32) int { return strings.Compare(d.byID[a].text, d.byID[b].text) }
-	return d
+func newDimension(single bool, terms *terms) *dimension {
+	return &dimension{values: map[string]*value{}, single: single, terms: terms}
 }
 
-// add notes that a slot has a value.
-func (d *dimension) add(text string, slot uint32) *value {
+// add notes that a slot has a value, which it did not have before; own says that
+// the value is the name of the application, by which it is found anyway.
+func (d *dimension) add(text string, slot uint32, own bool) *value {
 	v := d.values[text]
 	if v == nil {
 		v = d.make(text)
 	}
 	v.slots.add(slot)
 	d.changes++
+	if !own {
+		if v.named++; v.named == 1 && d.terms != nil {
+			d.terms.add(v)
+		}
+	}
+	switch {
+	case !d.single && v.slots.n == 1:
+		d.share(v)
+	case d.single && v.slots.n == 1:
+		d.lone = d.lone.with(slot)
+	case d.single && v.slots.n == 2:
+		v.slots.each(func(slot uint32) bool {
+			if d.lone.has(slot) {
+				d.lone.drop(slot)
+			}
+			return true
+		})
+		d.share(v)
+	}
 	return v
 }
 
@@ -60,28 +87,50 @@ func (d *dimension) make(text string) *value {
 		d.byID = append(d.byID, v)
 	}
 	d.values[text] = v
-	d.sorted.insert(v.id)
-	if d.terms != nil {
-		d.terms.add(v)
-	}
 	return v
 }
 
 // drop notes that a slot has a value no more. A value that nobody has is
 // forgotten.
-func (d *dimension) drop(v *value, slot uint32) {
+func (d *dimension) drop(v *value, slot uint32, own bool) {
 	d.changes++
 	v.slots.remove(slot)
+	if !own {
+		if v.named--; v.named == 0 && d.terms != nil {
+			d.terms.remove(v)
+		}
+	}
+	switch {
+	case d.single && v.slots.n == 1:
+		v.slots.each(func(slot uint32) bool {
+			d.lone = d.lone.with(slot)
+			return true
+		})
+		d.unshare(v)
+	case d.single && v.slots.n == 0:
+		d.lone.drop(slot)
+	case v.slots.n == 0:
+		d.unshare(v)
+	}
 	if v.slots.n > 0 {
 		return
 	}
-	if d.terms != nil {
-		d.terms.remove(v)
-	}
-	d.sorted.remove(v.id)
 	delete(d.values, v.text)
 	d.byID[v.id] = nil
 	d.free = append(d.free, v.id)
+}
+
+func (d *dimension) share(v *value) {
+	v.at = len(d.shared)
+	d.shared = append(d.shared, v)
+}
+
+func (d *dimension) unshare(v *value) {
+	last := len(d.shared) - 1
+	d.shared[v.at] = d.shared[last]
+	d.shared[v.at].at = v.at
+	d.shared[last] = nil
+	d.shared = d.shared[:last]
 }
 
 // any are the slots that have one of the values.

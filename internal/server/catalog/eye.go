@@ -197,4 +197,4 @@ func (c *Catalog) named(word string) bitmap {
 
 // keepAfter is how many names must have been looked at for the result to be
 // worth keeping.
-const keepAfter = 1000
+const keepAfter = 200

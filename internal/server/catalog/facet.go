@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +13,8 @@ import (
 // dimension itself does not count, so that its other values can be chosen too.
 type Facet struct {
 	Name string `json:"name"`
-	// Values are those with the most applications, the highest count first.
+	// Values are those with the most applications, the highest count first. Of
+	// those with a single one there may be too many; then it is some of them.
 	Values []Count `json:"values"`
 	// More is how many values there are besides.
 	More int `json:"more,omitempty"`
@@ -24,18 +26,38 @@ type Count struct {
 	Count int    `json:"count"`
 }
 
-// top is a facet of everything, good until its dimension changes.
-type top struct {
-	changes uint64
-	limit   int
-	values  []Count
-	more    int
-}
-
 // facetValues is how many values of a facet are returned by default.
 const facetValues = 100
 
 func (q *Query) facetLimit() int { return cmp.Or(max(q.FacetLimit, 0), facetValues) }
+
+// axis is a dimension to count by.
+type axis struct {
+	*dimension
+	// column has the number of the value by slot, where there is one.
+	column []uint32
+	// text is the value of a slot whose value nobody else has.
+	text func(slot uint32) string
+}
+
+// axisOf finds the dimension of a facet; there may be none.
+func (c *Catalog) axisOf(name string) axis {
+	if i := slices.Index(facetNames[:], name); i >= 0 {
+		d, column := c.dims[i], c.columns[i]
+		return axis{dimension: d, column: column, text: func(slot uint32) string { return d.byID[column[slot]].text }}
+	}
+	switch name {
+	case FacetRepo:
+		return axis{dimension: c.repos}
+	case FacetLabel:
+		return axis{dimension: c.labels}
+	}
+	key := strings.TrimPrefix(name, labelPrefix)
+	if k := c.labels.values[key]; k != nil {
+		return axis{dimension: k.keyed, text: func(slot uint32) string { return c.rows[slot].Labels[key] }}
+	}
+	return axis{}
+}
 
 // facet counts. The caller holds the lock.
 func (c *Catalog) facet(name string, ch choice, limit int) Facet {
@@ -48,163 +70,154 @@ func (c *Catalog) facet(name string, ch choice, limit int) Facet {
 			total = base.count()
 		}
 	}
-	d, single := c.dimensionOf(name)
-	if d == nil || total == 0 {
+	a := c.axisOf(name)
+	if a.dimension == nil || total == 0 {
 		return f
 	}
 	if c.whole(base) {
-		f.Values, f.More = d.ofAll(limit)
+		f.Values, f.More = a.ofAll(c.live, limit)
 		return f
 	}
-	counts, done := d.zeros()
-	defer done()
+	t := &top{limit: limit}
+	rest := len(c.slots) - total
 	switch {
-	case single < 0 || len(d.values) <= 16:
-		for _, v := range d.byID {
-			if v != nil {
-				counts[v.id] = int32(v.slots.within(base))
-			}
+	case a.column == nil || len(a.shared)*len(base)/2 < min(total, rest):
+		for _, v := range a.shared {
+			t.add(v.text, v.slots.within(base))
 		}
-	case total <= len(c.slots)/2:
-		c.tally(counts, single, base, 1)
+	case total <= rest:
+		tally(a, func(i int) uint64 { return base[i] }, len(base), func(s *scratch) {
+			for _, id := range s.touched {
+				t.add(a.byID[id].text, int(s.counts[id]))
+			}
+		})
 	default:
 		// The fewer are counted: those that are not in it.
-		for _, v := range d.byID {
-			if v != nil {
-				counts[v.id] = int32(v.slots.n)
+		tally(a, func(i int) uint64 { return c.live[i] &^ base[i] }, len(base), func(s *scratch) {
+			for _, v := range a.shared {
+				t.add(v.text, v.slots.n-int(s.counts[v.id]))
 			}
-		}
-		rest := slices.Clone(c.live)
-		rest.andNot(base)
-		c.tally(counts, single, rest, -1)
+		})
 	}
-	f.Values, f.More = d.most(counts, limit)
+	a.alone(base, t)
+	f.Values, f.More = t.values, t.used-len(t.values)
 	return f
 }
 
 // others is the result without the filters by one facet.
 func (c *Catalog) others(ch choice, name string) bitmap {
-	base := ch.visible
+	base, cloned := ch.visible, false
 	for _, f := range ch.filters {
 		if f.facet == name {
 			continue
 		}
-		if len(base) == 0 || len(ch.visible) > 0 && &base[0] == &ch.visible[0] {
-			base = slices.Clone(ch.visible)
+		if !cloned {
+			base, cloned = slices.Clone(base), true
 		}
 		base.and(f.slots)
 	}
 	return base
 }
 
-// dimensionOf finds the dimension of a facet, and its number if applications
-// have one value each in it.
-func (c *Catalog) dimensionOf(name string) (d *dimension, single int) {
-	if i := slices.Index(facetNames[:], name); i >= 0 {
-		return c.dims[i], i
-	}
-	switch name {
-	case FacetRepo:
-		return c.repos, -1
-	case FacetLabel:
-		return c.labels, -1
-	}
-	if k := c.labels.values[strings.TrimPrefix(name, labelPrefix)]; k != nil {
-		return k.keyed, -1
-	}
-	return nil, -1
+// scratch are counters for one request, all zero in between.
+type scratch struct {
+	counts []int32
+	// touched are the values that were counted.
+	touched []uint32
 }
 
-// tally adds a number to the count of the value of each slot.
-func (c *Catalog) tally(counts []int32, dim int, slots bitmap, n int32) {
-	column := c.columns[dim]
-	slots.each(func(slot uint32) bool {
-		counts[column[slot]] += n
-		return true
-	})
-}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// scratch are counters for one request.
-var scratch = sync.Pool{New: func() any { return new([]int32) }}
-
-// zeros are counters for the values by number, to be given back.
-func (d *dimension) zeros() (counts []int32, done func()) {
-	pooled, ok := scratch.Get().(*[]int32)
+// tally counts the values of slots, but for those that are alone with theirs.
+// The slots come as words of a bitmap.
+func tally(a axis, word func(int) uint64, words int, then func(*scratch)) {
+	s, ok := scratches.Get().(*scratch)
 	if !ok {
-		pooled = new([]int32)
+		s = new(scratch)
 	}
-	if cap(*pooled) < len(d.byID) {
-		*pooled = make([]int32, len(d.byID), len(d.byID)*2)
+	if len(s.counts) < len(a.byID) {
+		s.counts = make([]int32, len(a.byID)*5/4)
 	}
-	counts = (*pooled)[:len(d.byID)]
-	clear(counts)
-	return counts, func() { scratch.Put(pooled) }
+	for i := range words {
+		w := word(i)
+		if i < len(a.lone) {
+			w &^= a.lone[i]
+		}
+		for ; w != 0; w &= w - 1 {
+			id := a.column[i<<6|bits.TrailingZeros64(w)]
+			if s.counts[id] == 0 {
+				s.touched = append(s.touched, id)
+			}
+			s.counts[id]++
+		}
+	}
+	then(s)
+	for _, id := range s.touched {
+		s.counts[id] = 0
+	}
+	s.touched = s.touched[:0]
+	scratches.Put(s)
+}
+
+// alone adds the slots that are alone with their value.
+func (a axis) alone(base bitmap, to *top) {
+	if !a.single {
+		return
+	}
+	n := 0
+	for i := range min(len(base), len(a.lone)) {
+		n += bits.OnesCount64(base[i] & a.lone[i])
+	}
+	wanted := min(n, to.limit)
+	for i := 0; wanted > 0; i++ {
+		for w := base[i] & a.lone[i]; w != 0 && wanted > 0; w &= w - 1 {
+			to.add(a.text(uint32(i<<6|bits.TrailingZeros64(w))), 1)
+			n--
+			wanted--
+		}
+	}
+	to.used += n
+}
+
+// top are the values with the highest counts; of equal ones the first by text.
+type top struct {
+	limit  int
+	values []Count
+	// used is how many values have any.
+	used int
+	// changes says what it was computed from.
+	changes uint64
+}
+
+func (t *top) add(text string, n int) {
+	if n <= 0 {
+		return
+	}
+	t.used++
+	if len(t.values) == t.limit {
+		if last := t.values[t.limit-1]; n < last.Count || n == last.Count && text > last.Value {
+			return
+		}
+		t.values = t.values[:t.limit-1]
+	}
+	one := Count{Value: text, Count: n}
+	at, _ := slices.BinarySearchFunc(t.values, one, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
+	})
+	t.values = slices.Insert(t.values, at, one)
 }
 
 // ofAll counts by everything there is. It is remembered: projects, clusters and
 // namespaces stay the same while states come and go.
-func (d *dimension) ofAll(limit int) ([]Count, int) {
-	if t := d.top.Load(); t != nil && t.changes == d.changes && t.limit == limit {
-		return t.values, t.more
+func (a axis) ofAll(live bitmap, limit int) ([]Count, int) {
+	if t := a.top.Load(); t != nil && t.changes == a.changes && t.limit == limit {
+		return t.values, t.used - len(t.values)
 	}
-	counts, done := d.zeros()
-	defer done()
-	for _, v := range d.byID {
-		if v != nil {
-			counts[v.id] = int32(v.slots.n)
-		}
+	t := &top{limit: limit, changes: a.changes}
+	for _, v := range a.shared {
+		t.add(v.text, v.slots.n)
 	}
-	t := &top{changes: d.changes, limit: limit}
-	t.values, t.more = d.most(counts, limit)
-	d.top.Store(t)
-	return t.values, t.more
-}
-
-// buckets is how many different counts are told apart without sorting.
-const buckets = 1024
-
-// most are the values with the highest counts; of equal ones the first by text.
-func (d *dimension) most(counts []int32, limit int) (values []Count, more int) {
-	var histogram [buckets]int
-	used := 0
-	for _, n := range counts {
-		if n > 0 {
-			histogram[min(n, buckets-1)]++
-			used++
-		}
-	}
-	// border is the lowest count of which some get a place: all that are above it
-	// do, and equal of it.
-	border, equal := buckets-1, 0
-	for above := 0; border > 0; border-- {
-		if above+histogram[border] > limit {
-			equal = limit - above
-			break
-		}
-		above += histogram[border]
-	}
-	if border == buckets-1 {
-		// So many values have so many applications that only sorting tells.
-		border, equal = buckets-2, 0
-	}
-	values = make([]Count, 0, min(limit, used)+equal)
-	for id, n := range counts {
-		if int(n) > border {
-			values = append(values, Count{Value: d.byID[id].text, Count: int(n)})
-		}
-	}
-	if equal > 0 {
-		d.sorted.from(nil, func(id uint32) bool {
-			if int(counts[id]) == border {
-				values = append(values, Count{Value: d.byID[id].text, Count: border})
-				equal--
-			}
-			return equal > 0
-		})
-	}
-	slices.SortFunc(values, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
-	})
-	values = values[:min(limit, len(values))]
-	return values, used - len(values)
+	a.alone(live, t)
+	a.top.Store(t)
+	return t.values, t.used - len(t.values)
 }

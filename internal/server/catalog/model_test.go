@@ -194,6 +194,10 @@ func facetsOf(a *v1alpha1.Application, name string) []string {
 			keys = append(keys, k)
 		}
 		return keys
+	case "label:team":
+		if team, has := a.Labels["team"]; has {
+			return []string{team}
+		}
 	}
 	return nil
 }

@@ -51,14 +51,11 @@ func (c *Catalog) page(q Query, ch choice, after *place) (rows []*Row, token str
 		// One more tells whether there is a next page.
 		want = min(want, q.Limit+1)
 	}
-	slots := make([]uint32, 0, want)
-	switch q.Sort {
-	case ByHealth:
-		slots = c.classes(q, health, healths, ch.result, after, want)
-	case BySync:
-		slots = c.classes(q, syncStatus, syncs, ch.result, after, want)
-	case ByName, ByCreate, BySynced:
-		slots = c.walk(q, ch, after, slots, want)
+	var slots []uint32
+	if q.Sort == ByHealth || q.Sort == BySync {
+		slots = c.classes(q, ch.result, after, want)
+	} else {
+		slots = c.walk(q, ch, after, want)
 	}
 	more := q.Limit > 0 && len(slots) > q.Limit
 	if more {
@@ -94,7 +91,7 @@ func (c *Catalog) placeOf(q Query, r *Row) place {
 const few = 192
 
 // walk goes along an order and takes what is in the result.
-func (c *Catalog) walk(q Query, ch choice, after *place, slots []uint32, want int) []uint32 {
+func (c *Catalog) walk(q Query, ch choice, after *place, want int) []uint32 {
 	o := c.orderOf(q.Sort)
 	var past func(uint32) bool
 	if after != nil {
@@ -106,6 +103,7 @@ func (c *Catalog) walk(q Query, ch choice, after *place, slots []uint32, want in
 	if ch.total <= few {
 		return c.sorted(q, o, ch.result, past, want)
 	}
+	slots := make([]uint32, 0, want)
 	take := func(slot uint32) bool {
 		if ch.result.has(slot) {
 			slots = append(slots, slot)
@@ -165,8 +163,11 @@ func (c *Catalog) compareTo(slot uint32, p *place) int {
 
 // classes takes one value of a dimension after the other, the best first, and
 // names in order within each.
-func (c *Catalog) classes(q Query, dim int, texts []string, result bitmap, after *place, want int) []uint32 {
-	texts = slices.Clone(texts)
+func (c *Catalog) classes(q Query, result bitmap, after *place, want int) []uint32 {
+	dim, texts := c.dims[health], slices.Clone(healths)
+	if q.Sort == BySync {
+		dim, texts = c.dims[syncStatus], slices.Clone(syncs)
+	}
 	if q.Descending {
 		slices.Reverse(texts)
 	}
@@ -177,7 +178,7 @@ func (c *Catalog) classes(q Query, dim int, texts []string, result bitmap, after
 		if !begun && text == after.Class {
 			begun, from = true, after
 		}
-		v := c.dims[dim].values[text]
+		v := dim.values[text]
 		if !begun || v == nil {
 			continue
 		}
@@ -189,7 +190,7 @@ func (c *Catalog) classes(q Query, dim int, texts []string, result bitmap, after
 			continue
 		}
 		// Names go upwards in every class, also when the worst comes first.
-		slots = append(slots, c.walk(Query{Sort: ByName}, part, from, nil, want-len(slots))...)
+		slots = append(slots, c.walk(Query{Sort: ByName}, part, from, want-len(slots))...)
 		if len(slots) >= want {
 			break
 		}

@@ -75,6 +75,9 @@ func cmpKeys(a, b catalog.Key) int {
 // ask compares one answer, in one page and in several.
 func ask(t *rapid.T, c *catalog.Catalog, m model, q catalog.Query) {
 	want := m.find(q)
+	if q.Selector == nil {
+		q.Facets = append(slices.Clone(q.Facets), "label:team")
+	}
 	page, err := c.Find(q)
 	if err != nil {
 		t.Fatal(err)

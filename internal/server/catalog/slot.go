@@ -1,6 +1,9 @@
 package catalog
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // add gives a new application a slot. The caller holds the lock.
 func (c *Catalog) add(row *Row) {
@@ -18,12 +21,13 @@ func (c *Catalog) add(row *Row) {
 	c.slots[row.Key] = slot
 	c.live = c.live.with(slot)
 	for d, text := range row.values() {
-		c.columns[d][slot] = c.dims[d].add(text, slot).id
+		c.columns[d][slot] = c.dims[d].add(text, slot, false).id
 	}
 	for _, repo := range row.Repos {
-		c.repos.add(repo, slot)
+		c.repos.add(repo, slot, false)
 	}
 	for key, text := range row.Labels {
+		c.labels.add(key, slot, false)
 		c.addLabel(key, text, slot)
 	}
 	c.names.add(slot, strings.ToLower(row.Key.Name))
@@ -57,9 +61,8 @@ func (c *Catalog) replace(slot uint32, row *Row) {
 		if before[d] == text {
 			continue
 		}
-		v := c.dims[d].byID[c.columns[d][slot]]
-		c.columns[d][slot] = c.dims[d].add(text, slot).id
-		c.dims[d].drop(v, slot)
+		c.dims[d].drop(c.dims[d].byID[c.columns[d][slot]], slot, false)
+		c.columns[d][slot] = c.dims[d].add(text, slot, false).id
 	}
 	if before[project] != row.Project {
 		c.noteMove(slot)
@@ -70,38 +73,36 @@ func (c *Catalog) replace(slot uint32, row *Row) {
 }
 
 func (c *Catalog) replaceRepos(slot uint32, before, after []string) {
-	for _, repo := range after {
-		c.repos.add(repo, slot)
-	}
 	for _, repo := range before {
-		if !contains(after, repo) {
-			c.repos.drop(c.repos.values[repo], slot)
+		if !slices.Contains(after, repo) {
+			c.repos.drop(c.repos.values[repo], slot, false)
+		}
+	}
+	for _, repo := range after {
+		if !slices.Contains(before, repo) {
+			c.repos.add(repo, slot, false)
 		}
 	}
 }
 
-func contains(list []string, text string) bool {
-	for _, t := range list {
-		if t == text {
-			return true
-		}
-	}
-	return false
-}
-
+// replaceLabels takes away before it adds: a slot has one value of a key.
 func (c *Catalog) replaceLabels(slot uint32, before, after map[string]string) {
-	for key, text := range after {
-		if old, had := before[key]; !had || old != text {
-			c.addLabel(key, text, slot)
-		}
-	}
 	for key, text := range before {
 		now, has := after[key]
 		if !has || now != text {
 			c.dropLabel(key, text, slot)
 		}
 		if !has {
-			c.labels.drop(c.labels.values[key], slot)
+			c.labels.drop(c.labels.values[key], slot, false)
+		}
+	}
+	for key, text := range after {
+		old, had := before[key]
+		if !had {
+			c.labels.add(key, slot, false)
+		}
+		if !had || old != text {
+			c.addLabel(key, text, slot)
 		}
 	}
 }
@@ -114,14 +115,14 @@ func (c *Catalog) remove(slot uint32) {
 	c.bySynced.remove(slot)
 	c.names.remove(slot, strings.ToLower(row.Key.Name))
 	for d := range row.values() {
-		c.dims[d].drop(c.dims[d].byID[c.columns[d][slot]], slot)
+		c.dims[d].drop(c.dims[d].byID[c.columns[d][slot]], slot, false)
 	}
 	for _, repo := range row.Repos {
-		c.repos.drop(c.repos.values[repo], slot)
+		c.repos.drop(c.repos.values[repo], slot, false)
 	}
 	for key, text := range row.Labels {
 		c.dropLabel(key, text, slot)
-		c.labels.drop(c.labels.values[key], slot)
+		c.labels.drop(c.labels.values[key], slot, false)
 	}
 	c.live.drop(slot)
 	delete(c.slots, row.Key)
@@ -130,18 +131,19 @@ func (c *Catalog) remove(slot uint32) {
 	c.noteMove(slot)
 }
 
+// addLabel adds a value to a key that the slot has.
 func (c *Catalog) addLabel(key, text string, slot uint32) {
-	k := c.labels.add(key, slot)
+	k := c.labels.values[key]
 	if k.keyed == nil {
-		k.keyed = newDimension(c.terms)
+		k.keyed = newDimension(true, c.terms)
 	}
-	k.keyed.add(text, slot)
+	k.keyed.add(text, slot, text == c.rows[slot].Key.Name)
 }
 
 // dropLabel takes a value away and leaves the key.
 func (c *Catalog) dropLabel(key, text string, slot uint32) {
 	values := c.labels.values[key].keyed
-	values.drop(values.values[text], slot)
+	values.drop(values.values[text], slot, text == c.rows[slot].Key.Name)
 }
 
 // intern has the row share its texts with all others that have the same.

@@ -21,7 +21,6 @@ const (
 	codeForbidden   = 7
 	codeExhausted   = 8
 	codeAborted     = 10
-	codeInternal    = 13
 	codeUnavailable = 14
 )
 
