@@ -27,7 +27,7 @@ type Count struct {
 }
 
 // facetValues is how many values of a facet are returned by default.
-const facetValues = 100
+const facetValues = 50
 
 func (q *Query) facetLimit() int { return cmp.Or(max(q.FacetLimit, 0), facetValues) }
 
@@ -60,52 +60,92 @@ func (c *Catalog) axisOf(name string) axis {
 }
 
 // facet counts. The caller holds the lock.
-func (c *Catalog) facet(name string, ch choice, limit int) Facet {
+func (c *Catalog) facet(name string, ch *choice, limit int) Facet {
 	f := Facet{Name: name, Values: []Count{}}
-	base, total := ch.result, ch.total
+	of := &ch.found
 	if slices.ContainsFunc(ch.filters, func(f filter) bool { return f.facet == name }) {
-		base = c.others(ch, name)
-		total = len(c.slots)
-		if !c.whole(base) {
-			total = base.count()
-		}
+		of = c.found(c.others(ch, name))
 	}
 	a := c.axisOf(name)
-	if a.dimension == nil || total == 0 {
+	if a.dimension == nil || of.total == 0 {
 		return f
 	}
-	if c.whole(base) {
+	if c.whole(of.slots) {
 		f.Values, f.More = a.ofAll(c.live, limit)
 		return f
 	}
 	t := &top{limit: limit}
-	rest := len(c.slots) - total
+	c.count(a, of, t)
+	f.Values, f.More = t.finish()
+	return f
+}
+
+// count counts in the way that costs least.
+func (c *Catalog) count(a axis, of *found, t *top) {
+	base, rest := of.slots, len(c.slots)-of.total
+	if list := of.list(); list != nil {
+		a.countList(list, base, t)
+		return
+	}
 	switch {
-	case a.column == nil || len(a.shared)*len(base)/2 < min(total, rest):
+	case a.column == nil || len(a.shared)*len(base)/2 < min(of.total, rest):
 		for _, v := range a.shared {
 			t.add(v.text, v.slots.within(base))
 		}
-	case total <= rest:
-		tally(a, func(i int) uint64 { return base[i] }, len(base), func(s *scratch) {
+	case of.total <= rest:
+		tally(a, func(s *scratch) {
+			for i, w := range base {
+				s.word(a, i, w)
+			}
 			for _, id := range s.touched {
 				t.add(a.byID[id].text, int(s.counts[id]))
 			}
 		})
 	default:
 		// The fewer are counted: those that are not in it.
-		tally(a, func(i int) uint64 { return c.live[i] &^ base[i] }, len(base), func(s *scratch) {
+		tally(a, func(s *scratch) {
+			for i, w := range base {
+				s.word(a, i, c.live[i]&^w)
+			}
 			for _, v := range a.shared {
 				t.add(v.text, v.slots.n-int(s.counts[v.id]))
 			}
 		})
 	}
 	a.alone(base, t)
-	f.Values, f.More = t.values, t.used-len(t.values)
-	return f
+}
+
+// countList counts a few slots one by one: what is not among them costs nothing.
+func (a axis) countList(list []uint32, base bitmap, t *top) {
+	if a.column == nil {
+		for _, v := range a.shared {
+			n := 0
+			if v.slots.dense == nil || len(v.slots.dense) < len(list) {
+				n = v.slots.within(base)
+			} else {
+				for _, slot := range list {
+					if v.slots.dense.has(slot) {
+						n++
+					}
+				}
+			}
+			t.add(v.text, n)
+		}
+		a.alone(base, t)
+		return
+	}
+	tally(a, func(s *scratch) {
+		for _, slot := range list {
+			s.one(a.column[slot])
+		}
+		for _, id := range s.touched {
+			t.add(a.byID[id].text, int(s.counts[id]))
+		}
+	})
 }
 
 // others is the result without the filters by one facet.
-func (c *Catalog) others(ch choice, name string) bitmap {
+func (c *Catalog) others(ch *choice, name string) bitmap {
 	base, cloned := ch.visible, false
 	for _, f := range ch.filters {
 		if f.facet == name {
@@ -128,9 +168,8 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// tally counts the values of slots, but for those that are alone with theirs.
-// The slots come as words of a bitmap.
-func tally(a axis, word func(int) uint64, words int, then func(*scratch)) {
+// tally hands out counters for the values of a dimension.
+func tally(a axis, count func(*scratch)) {
 	s, ok := scratches.Get().(*scratch)
 	if !ok {
 		s = new(scratch)
@@ -138,25 +177,30 @@ func tally(a axis, word func(int) uint64, words int, then func(*scratch)) {
 	if len(s.counts) < len(a.byID) {
 		s.counts = make([]int32, len(a.byID)*5/4)
 	}
-	for i := range words {
-		w := word(i)
-		if i < len(a.lone) {
-			w &^= a.lone[i]
-		}
-		for ; w != 0; w &= w - 1 {
-			id := a.column[i<<6|bits.TrailingZeros64(w)]
-			if s.counts[id] == 0 {
-				s.touched = append(s.touched, id)
-			}
-			s.counts[id]++
-		}
-	}
-	then(s)
+	count(s)
 	for _, id := range s.touched {
 		s.counts[id] = 0
 	}
 	s.touched = s.touched[:0]
 	scratches.Put(s)
+}
+
+func (s *scratch) one(id uint32) {
+	if s.counts[id] == 0 {
+		s.touched = append(s.touched, id)
+	}
+	s.counts[id]++
+}
+
+// word counts the slots of a word of a bitmap, but for those that are alone with
+// their value.
+func (s *scratch) word(a axis, i int, w uint64) {
+	if i < len(a.lone) {
+		w &^= a.lone[i]
+	}
+	for ; w != 0; w &= w - 1 {
+		s.one(a.column[i<<6|bits.TrailingZeros64(w)])
+	}
 }
 
 // alone adds the slots that are alone with their value.
@@ -181,12 +225,19 @@ func (a axis) alone(base bitmap, to *top) {
 
 // top are the values with the highest counts; of equal ones the first by text.
 type top struct {
-	limit  int
+	limit int
+	// values are twice as many as wanted at most; worst is the last that has a
+	// place, once there are enough.
 	values []Count
+	worst  Count
 	// used is how many values have any.
 	used int
 	// changes says what it was computed from.
 	changes uint64
+}
+
+func compareCounts(a, b Count) int {
+	return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
 }
 
 func (t *top) add(text string, n int) {
@@ -194,17 +245,52 @@ func (t *top) add(text string, n int) {
 		return
 	}
 	t.used++
-	if len(t.values) == t.limit {
-		if last := t.values[t.limit-1]; n < last.Count || n == last.Count && text > last.Value {
+	one := Count{Value: text, Count: n}
+	if t.worst.Count > 0 && compareCounts(one, t.worst) > 0 {
+		return
+	}
+	if t.values = append(t.values, one); len(t.values) >= 2*t.limit {
+		nearest(t.values, t.limit-1)
+		t.worst = t.values[t.limit-1]
+		t.values = t.values[:t.limit]
+	}
+}
+
+// finish sorts what is left, and says how many values are not in it.
+func (t *top) finish() ([]Count, int) {
+	slices.SortFunc(t.values, compareCounts)
+	t.values = t.values[:min(t.limit, len(t.values))]
+	return t.values, t.used - len(t.values)
+}
+
+// nearest puts the value in its place that belongs there, with all before it
+// that come before it.
+func nearest(list []Count, place int) {
+	for low, high := 0, len(list)-1; low < high; {
+		pivot := list[low+(high-low)/2]
+		i, j := low, high
+		for i <= j {
+			for compareCounts(list[i], pivot) < 0 {
+				i++
+			}
+			for compareCounts(list[j], pivot) > 0 {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case place <= j:
+			high = j
+		case place >= i:
+			low = i
+		default:
 			return
 		}
-		t.values = t.values[:t.limit-1]
 	}
-	one := Count{Value: text, Count: n}
-	at, _ := slices.BinarySearchFunc(t.values, one, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
-	})
-	t.values = slices.Insert(t.values, at, one)
 }
 
 // ofAll counts by everything there is. It is remembered: projects, clusters and
@@ -218,6 +304,7 @@ func (a axis) ofAll(live bitmap, limit int) ([]Count, int) {
 		t.add(v.text, v.slots.n)
 	}
 	a.alone(live, t)
+	values, more := t.finish()
 	a.top.Store(t)
-	return t.values, t.used - len(t.values)
+	return values, more
 }

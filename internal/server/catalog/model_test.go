@@ -225,6 +225,13 @@ func randomApp(t *rapid.T, number int) *v1alpha1.Application {
 	a.CreationTimestamp = metav1.Unix(int64(rapid.IntRange(0, 5).Draw(t, "created"))*60, 0)
 	a.Spec.Project = pick("project", someProjects)
 	a.Spec.Destination = v1alpha1.ApplicationDestination{Name: pick("cluster", someClusters), Namespace: pick("target", []string{"", "a", "b", "c"})}
+	if rapid.Bool().Draw(t, "own namespace") {
+		a.Spec.Destination.Namespace = name
+		if a.Labels == nil {
+			a.Labels = map[string]string{}
+		}
+		a.Labels["instance"] = name
+	}
 	if a.Spec.Destination.Name == "" {
 		a.Spec.Destination.Server = pick("server", []string{"", "https://10.0.0.1"})
 	}
@@ -259,6 +266,7 @@ func randomQuery(t *rapid.T) catalog.Query {
 		Sort:       rapid.SampledFrom(catalog.Sorts).Draw(t, "sort"),
 		Descending: rapid.Bool().Draw(t, "descending"),
 		Facets:     catalog.Facets,
+		FacetLimit: rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "facet limit"),
 		Eye:        randomEye(t),
 	}
 	some := func(label string, of []string) []string {

@@ -42,7 +42,7 @@ func parsePlace(token string, sort Sort, descending bool) (*place, error) {
 func (p place) key() Key { return Key{Namespace: p.Namespace, Name: p.Name} }
 
 // page takes the rows of a page. The caller holds the lock.
-func (c *Catalog) page(q Query, ch choice, after *place) (rows []*Row, token string) {
+func (c *Catalog) page(q Query, ch *choice, after *place) (rows []*Row, token string) {
 	if ch.total == 0 {
 		return nil, ""
 	}
@@ -53,9 +53,9 @@ func (c *Catalog) page(q Query, ch choice, after *place) (rows []*Row, token str
 	}
 	var slots []uint32
 	if q.Sort == ByHealth || q.Sort == BySync {
-		slots = c.classes(q, ch.result, after, want)
+		slots = c.classes(q, ch.slots, after, want)
 	} else {
-		slots = c.walk(q, ch, after, want)
+		slots = c.walk(q, &ch.found, after, want)
 	}
 	more := q.Limit > 0 && len(slots) > q.Limit
 	if more {
@@ -91,7 +91,7 @@ func (c *Catalog) placeOf(q Query, r *Row) place {
 const few = 192
 
 // walk goes along an order and takes what is in the result.
-func (c *Catalog) walk(q Query, ch choice, after *place, want int) []uint32 {
+func (c *Catalog) walk(q Query, f *found, after *place, want int) []uint32 {
 	o := c.orderOf(q.Sort)
 	var past func(uint32) bool
 	if after != nil {
@@ -100,12 +100,12 @@ func (c *Catalog) walk(q Query, ch choice, after *place, want int) []uint32 {
 			return n > 0 || n == 0 && q.Descending
 		}
 	}
-	if ch.total <= few {
-		return c.sorted(q, o, ch.result, past, want)
+	if f.total <= few {
+		return c.sorted(q, o, f.slots, past, want)
 	}
 	slots := make([]uint32, 0, want)
 	take := func(slot uint32) bool {
-		if ch.result.has(slot) {
+		if f.slots.has(slot) {
 			slots = append(slots, slot)
 		}
 		return len(slots) < want
@@ -185,7 +185,7 @@ func (c *Catalog) classes(q Query, result bitmap, after *place, want int) []uint
 		class := newBitmap(len(c.rows))
 		v.slots.into(class)
 		class.and(result)
-		part := choice{result: class, total: class.count()}
+		part := &found{slots: class, total: class.count()}
 		if part.total == 0 {
 			continue
 		}

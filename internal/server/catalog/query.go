@@ -57,7 +57,7 @@ type Query struct {
 
 	// Facets are the dimensions to count by.
 	Facets []string
-	// FacetLimit is how many values of each to return at most; zero is 100.
+	// FacetLimit is how many values of each to return at most; zero is 50.
 	FacetLimit int
 }
 
@@ -112,12 +112,35 @@ type filter struct {
 	slots bitmap
 }
 
+// found are slots, and how many.
+type found struct {
+	slots bitmap
+	total int
+	// few are the same as a list, made when it is wanted.
+	few []uint32
+}
+
+// fewest is up to how many slots a list of them is worth it.
+const fewest = 512
+
+// list are the slots if they are few, else nil.
+func (f *found) list() []uint32 {
+	if f.few != nil || f.total == 0 || f.total > fewest {
+		return f.few
+	}
+	f.few = make([]uint32, 0, f.total)
+	f.slots.each(func(slot uint32) bool {
+		f.few = append(f.few, slot)
+		return true
+	})
+	return f.few
+}
+
 // choice is what a query is about.
 type choice struct {
 	visible bitmap
 	filters []filter
-	result  bitmap
-	total   int
+	found
 }
 
 // Find answers a query.
@@ -170,21 +193,25 @@ func joined[T ~string](list []T) string {
 
 // choose finds the applications that a query is about. The caller holds the
 // lock.
-func (c *Catalog) choose(q Query, m *memo) choice {
-	ch := choice{visible: c.visible(q.Eye, m), filters: c.filters(q)}
-	if len(ch.filters) == 0 {
-		ch.result = ch.visible
-	} else {
-		ch.result = slices.Clone(ch.visible)
+func (c *Catalog) choose(q Query, m *memo) *choice {
+	ch := &choice{visible: c.visible(q.Eye, m), filters: c.filters(q)}
+	result := ch.visible
+	if len(ch.filters) > 0 {
+		result = slices.Clone(result)
 		for _, f := range ch.filters {
-			ch.result.and(f.slots)
+			result.and(f.slots)
 		}
 	}
-	ch.total = len(c.slots)
-	if !c.whole(ch.result) {
-		ch.total = ch.result.count()
-	}
+	ch.found = *c.found(result)
 	return ch
+}
+
+func (c *Catalog) found(slots bitmap) *found {
+	f := &found{slots: slots, total: len(c.slots)}
+	if !c.whole(slots) {
+		f.total = slots.count()
+	}
+	return f
 }
 
 // whole tells whether a bitmap is the one of everything.
