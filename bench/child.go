@@ -31,6 +31,9 @@ type setup struct {
 	// Data is a folder that the child has for itself.
 	Data string `json:"data"`
 	Apps int    `json:"apps"`
+	// Rate and Seconds are of the updates that a child makes by itself.
+	Rate    int `json:"rate,omitempty"`
+	Seconds int `json:"seconds,omitempty"`
 	// Loop is for the bare program of a bootstrap.
 	Loop loopSetup `json:"loop,omitzero"`
 }
@@ -73,6 +76,7 @@ func parts() map[string]func(setup) (part, error) {
 		"engine":   newEnginePart,
 		"watch":    newWatchPart,
 		"loop":     newLoopPart,
+		"lists":    newListsPart,
 	}
 }
 

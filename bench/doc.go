@@ -45,7 +45,8 @@
 // older version of this program is not used; --fresh makes it anew.
 //
 // The scenarios that measure the making of applications (waves, bootstrap) have
-// no world: they begin with an empty cluster.
+// no world: they begin with an empty cluster. The scenario of lists (list) has
+// no cluster at all: its child makes the applications up and serves them.
 //
 // What is not realistic: pods have no status (nobody runs them), and the
 // network is loopback.

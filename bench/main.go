@@ -114,6 +114,11 @@ func scenarios() []scenario {
 			full: scale{repeats: 5, times: 100}, run: runRender,
 			quick: scale{repeats: 3, times: 10},
 		},
+		{
+			name: "list", short: "pages of applications, of a fleet and one five times as large, against encoding ready structs; and streams",
+			full: scale{apps: 10_000, times: 1_000, rate: 100, seconds: 20}, run: runList,
+			quick: scale{apps: 2_000, times: 200, rate: 100, seconds: 5},
+		},
 	}
 }
 
@@ -178,9 +183,9 @@ func (s scenario) command() *cobra.Command {
 	f.IntVar(&chosen.perApp, "objects-per-app", 0, "number of objects in each of them")
 	f.IntVar(&chosen.objects, "objects", 0, "number of objects in the cluster, managed or not")
 	f.IntVar(&chosen.repeats, "repeats", 0, "how often each thing is measured")
-	f.IntVar(&chosen.rate, "rate", 0, "updates per second (churn)")
-	f.IntVar(&chosen.seconds, "seconds", 0, "for how long (churn)")
-	f.IntVar(&chosen.times, "times", 0, "how many drifts are healed (heal), syncs (waves) or renders (render) made")
+	f.IntVar(&chosen.rate, "rate", 0, "updates per second (churn, list)")
+	f.IntVar(&chosen.seconds, "seconds", 0, "for how long (churn, list)")
+	f.IntVar(&chosen.times, "times", 0, "how many drifts are healed (heal), syncs (waves) or renders (render) made, pages read (list)")
 	return cmd
 }
 

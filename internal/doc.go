@@ -9,6 +9,10 @@
 //   - controller: queues and polling that turn events into calls of the engine.
 //   - server: the HTTP API of Argo CD, and routes of our own: one table says who may use what, one door hides what is secret.
 //   - cli: the commands, one file each, that show or ask for what the engine does.
+//   - server/catalog: the index of applications in memory that lists and streams are answered from.
+//   - server/listing: lists of applications over HTTP: Argo CD's, and pages with search, orders and counts.
+//   - server/stream: changes told to clients over HTTP while they happen, bounded, resumable, filtered by permission.
+//   - server/fields: JSON cut down to the fields that a client asked for.
 //
 // # Use cases
 //
