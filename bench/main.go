@@ -115,8 +115,9 @@ func scenarios() []scenario {
 			quick: scale{repeats: 3, times: 10},
 		},
 		{
-			name: "list", short: "pages of applications, of a fleet and one five times as large, against encoding ready structs; and streams",
-			full: scale{apps: 10_000, times: 1_000, rate: 100, seconds: 20}, run: runList,
+			name:  "list",
+			short: "pages of applications, of a fleet and one five times as large, against encoding ready structs; and streams",
+			full:  scale{apps: 10_000, times: 1_000, rate: 100, seconds: 20}, run: runList,
 			quick: scale{apps: 2_000, times: 200, rate: 100, seconds: 5},
 		},
 	}

@@ -74,7 +74,10 @@ func (p *parts) serveAPI(ctx context.Context, o runOptions) {
 	})
 	err := server.Serve(ctx, server.Listening{
 		Address: o.listen, Insecure: o.insecure || p.settings.Current().Serving.Insecure, Certificate: p.certificates.Current,
-		Names: []string{"argocd-server", "argocd-server." + p.namespace, "argocd-server." + p.namespace + ".svc", "towline", "towline." + p.namespace + ".svc"},
+		Names: []string{
+			"argocd-server", "argocd-server." + p.namespace, "argocd-server." + p.namespace + ".svc", "towline",
+			"towline." + p.namespace + ".svc",
+		},
 	}, p.server.Handler())
 	if err != nil && ctx.Err() == nil {
 		slog.ErrorContext(ctx, "the API is not served", "error", err)
@@ -89,7 +92,8 @@ func (p *parts) serverSettings() server.Settings {
 		URL: s.URL, AdditionalURLs: s.AdditionalURLs, RootPath: s.RootPath, BaseHref: s.BaseHref, FrameOptions: s.FrameOptions,
 		ContentTypes: s.ContentTypes, HiddenAnnotations: s.HiddenAnnotations, StatusBadge: s.StatusBadge, StatusBadgeURL: s.StatusBadgeURL,
 		ExecEnabled: s.Exec, AppsAnywhere: len(p.appNamespaces) > 0, AdminDisabled: s.AdminDisabled, InstallationID: s.InstallationID,
-		LabelKey: cmp.Or(p.tracker.LabelKey, v1alpha1.DefaultInstanceLabel), TrackingMethod: cmp.Or(string(p.tracker.Method), v1alpha1.TrackingMethodAnnotation),
+		LabelKey: cmp.Or(p.tracker.LabelKey, v1alpha1.DefaultInstanceLabel), TrackingMethod: cmp.Or(string(p.tracker.Method),
+			v1alpha1.TrackingMethodAnnotation),
 		KustomizeBuild: all.Build.KustomizeOptions, Password: s.PasswordPattern,
 		Help:      server.Help{ChatURL: s.ChatURL, ChatText: s.ChatText, BinaryURLs: s.Downloads},
 		Analytics: server.Analytics{TrackingID: s.AnalyticsID, AnonymizeUsers: s.AnalyticsNames},

@@ -57,7 +57,7 @@ type people struct{ *identity.Keeper }
 // Verify says whose a token is. Nobody's token is nobody, where the installation lets them in.
 func (p people) Verify(ctx context.Context, token string) (server.Caller, error) {
 	if token == "" {
-		if c, ok := p.Keeper.Anonymous(); ok {
+		if c, ok := p.Anonymous(); ok {
 			return server.Caller(c), nil
 		}
 	}
@@ -89,7 +89,7 @@ func (p people) Logout(ctx context.Context, token string) error {
 }
 
 func (p people) renew(c server.Caller) string {
-	token, err := p.Keeper.Renew(identity.Caller(c))
+	token, err := p.Renew(identity.Caller(c))
 	if err != nil {
 		return ""
 	}

@@ -84,7 +84,7 @@ func (c *signing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Target.Token = secret.New(c.flags.servers.token)
+	r.Token = secret.New(c.flags.servers.token)
 	server, err := c.env.Server(ctx, *r)
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", r.Server.Server, err)

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -33,28 +36,15 @@ func NewVersion(env *Env, own string) *cobra.Command {
 		}
 		var failed error
 		if r != nil && !client {
-			server, err := env.Server(cmd.Context(), *r)
-			if err != nil {
-				return fmt.Errorf("connecting to %s: %w", r.Server.Server, err)
-			}
-			if versions["server"], failed = server.Version(cmd.Context()); failed != nil {
-				delete(versions, "server")
+			var release login.Release
+			if release, failed = serverVersion(cmd.Context(), env, *r); failed == nil {
+				versions["server"] = release
 			}
 		}
 		if out.structured() {
-			if err := out.encode(env.Out, versions); err != nil {
-				return err
-			}
-			return failed
+			return errors.Join(out.encode(env.Out, versions), failed)
 		}
-		name := cmd.Root().Name()
-		fmt.Fprintf(env.Out, "%s: %s\n", name, versions["client"].Version)
-		if !short {
-			fmt.Fprintf(env.Out, "  GoVersion: %s\n  Platform: %s\n", versions["client"].GoVersion, versions["client"].Platform)
-		}
-		if v, ok := versions["server"]; ok {
-			fmt.Fprintf(env.Out, "%s-server: %s\n", name, clean(v.Version))
-		}
+		showVersions(env.Out, cmd.Root().Name(), versions, short)
 		return failed
 	}
 	g.register(cmd, env)
@@ -62,4 +52,22 @@ func NewVersion(env *Env, own string) *cobra.Command {
 	cmd.Flags().BoolVar(&client, "client", false, "only this program's own")
 	cmd.Flags().BoolVar(&short, "short", false, "only the numbers")
 	return cmd
+}
+
+func serverVersion(ctx context.Context, env *Env, r Remote) (login.Release, error) {
+	server, err := env.Server(ctx, r)
+	if err != nil {
+		return login.Release{}, fmt.Errorf("connecting to %s: %w", r.Server.Server, err)
+	}
+	return server.Version(ctx)
+}
+
+func showVersions(w io.Writer, name string, versions map[string]login.Release, short bool) {
+	fmt.Fprintf(w, "%s: %s\n", name, versions["client"].Version)
+	if !short {
+		fmt.Fprintf(w, "  GoVersion: %s\n  Platform: %s\n", versions["client"].GoVersion, versions["client"].Platform)
+	}
+	if v, ok := versions["server"]; ok {
+		fmt.Fprintf(w, "%s-server: %s\n", name, clean(v.Version))
+	}
 }

@@ -91,7 +91,10 @@ func newCanI(env *Env, g *global) *cobra.Command {
 
 func newUserInfo(env *Env, g *global) *cobra.Command {
 	var o output
-	cmd := g.accountCommand(env, &cobra.Command{Use: "get-user-info", Aliases: []string{"whoami"}, Short: "Say who the server takes you for"},
+	cmd := g.accountCommand(env, &cobra.Command{
+		Use: "get-user-info", Aliases: []string{"whoami"},
+		Short: "Say who the server takes you for",
+	},
 		func(ctx context.Context, c *accounting, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -105,7 +108,8 @@ func newUserInfo(env *Env, g *global) *cobra.Command {
 			}
 			fmt.Fprintf(env.Out, "Logged In: %t\n", who.LoggedIn)
 			if who.LoggedIn {
-				fmt.Fprintf(env.Out, "Username: %s\nIssuer: %s\nGroups: %s\n", clean(who.Username), clean(who.Issuer), clean(strings.Join(who.Groups, ",")))
+				fmt.Fprintf(env.Out, "Username: %s\nIssuer: %s\nGroups: %s\n", clean(who.Username), clean(who.Issuer),
+					clean(strings.Join(who.Groups, ",")))
 			}
 			return nil
 		})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -38,9 +39,7 @@ func (a Apps) query(more url.Values) url.Values {
 	if a.Namespace != "" {
 		out.Set("appNamespace", a.Namespace)
 	}
-	for k, v := range more {
-		out[k] = v
-	}
+	maps.Copy(out, more)
 	return out
 }
 
@@ -87,6 +86,7 @@ func (a Apps) WatchApplications(ctx context.Context, o metav1.ListOptions) (watc
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	//nolint:bodyclose // who reads it closes it
 	answer, err := a.send(ctx, request{method: http.MethodGet, path: under("stream", "applications"), query: a.query(query), about: about})
 	if err != nil {
 		cancel()
@@ -113,7 +113,7 @@ func (s *stream) Stop() { s.once.Do(s.cancel) }
 func (s *stream) read(ctx context.Context, from io.ReadCloser) {
 	defer close(s.events)
 	defer s.cancel()
-	defer from.Close() //nolint:errcheck // of no more use
+	defer from.Close()
 	lines := bufio.NewReaderSize(from, 64<<10)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -224,11 +224,14 @@ func (a Apps) Logs(ctx context.Context, name string, o LogOptions, each func(Log
 	if o.Since > 0 {
 		query.Set("sinceSeconds", strconv.FormatInt(o.Since, 10))
 	}
-	answer, err := a.send(ctx, request{method: http.MethodGet, path: under("applications", name, "logs"), query: query, about: about, name: name})
+	answer, err := a.send(ctx, request{
+		method: http.MethodGet, path: under("applications", name, "logs"), query: query, about: about,
+		name: name,
+	})
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close() //nolint:errcheck // read to its end, or of no more use
+	defer answer.Body.Close()
 	decoder := json.NewDecoder(answer.Body)
 	for {
 		var said struct {
@@ -236,7 +239,7 @@ func (a Apps) Logs(ctx context.Context, name string, o LogOptions, each func(Log
 			Error  *struct{ Message string }
 		}
 		switch err := decoder.Decode(&said); {
-		case err == io.EOF: //nolint:errorlint // it is what Decode returns, unwrapped
+		case err == io.EOF:
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -132,7 +133,7 @@ func (c *Client) ask(ctx context.Context, r request, into any) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close() //nolint:errcheck // read to its end, or of no more use
+	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
 		return fault.Transientf("Unreachable", "reading what %s answers: %w", c.Server(), err)
@@ -174,9 +175,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a request: %w", err)
 	}
-	for name, values := range c.options.Headers {
-		question.Header[name] = values
-	}
+	maps.Copy(question.Header, c.options.Headers)
 	question.Header.Set("User-Agent", c.options.UserAgent)
 	question.Header.Set("Accept", "application/json")
 	if r.body != nil {
@@ -195,6 +194,6 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if answer.StatusCode < 300 {
 		return answer, nil
 	}
-	defer answer.Body.Close() //nolint:errcheck // of no more use
+	defer answer.Body.Close()
 	return nil, c.refused(r, answer)
 }

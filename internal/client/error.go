@@ -23,7 +23,8 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fault.Terminalf("Untrusted", "%s has a certificate that this machine does not trust: %w; --insecure goes on all the same", c.Server(), err)
+		return fault.Terminalf("Untrusted", "%s has a certificate that this machine does not trust: %w; --insecure goes on all the same",
+			c.Server(), err)
 	}
 	if strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		return fault.Terminalf("PlainText", "%s does not speak TLS; --plaintext does without", c.Server())

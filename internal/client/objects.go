@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -52,9 +53,7 @@ func (o Objects[T, L]) List(ctx context.Context, opts metav1.ListOptions) (*L, e
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range o.query {
-		query[k] = v
-	}
+	maps.Copy(query, o.query)
 	return get[*L](ctx, o.Client, request{path: under(o.path), query: query, about: o.about})
 }
 

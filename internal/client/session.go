@@ -66,7 +66,10 @@ func (c *Client) NewToken(ctx context.Context, account, id string, seconds int64
 
 // DeleteToken ends a token of an account.
 func (c *Client) DeleteToken(ctx context.Context, account, id string) error {
-	return c.ask(ctx, request{method: http.MethodDelete, path: under("account", account, "token", id), about: "account", name: account}, nil)
+	return c.ask(ctx, request{
+		method: http.MethodDelete, path: under("account", account, "token", id), about: "account",
+		name: account,
+	}, nil)
 }
 
 // SetPassword changes a password.

@@ -27,7 +27,8 @@ func (e *Engine) Windows(ctx context.Context, app *v1alpha1.Application) (Outloo
 
 func (e *Engine) outlook(ctx context.Context, r *ruling, app *v1alpha1.Application) Outlook {
 	subject := policy.WindowSubject{
-		App: app.Name, Namespace: app.Spec.Destination.Namespace, Server: app.Spec.Destination.Server, ClusterName: app.Spec.Destination.Name,
+		App: app.Name, Namespace: app.Spec.Destination.Namespace, Server: app.Spec.Destination.Server,
+		ClusterName: app.Spec.Destination.Name,
 	}
 	// A destination has one of the two names, and windows are written for either.
 	if c, err := e.knock(ctx, app); err == nil {
@@ -95,7 +96,9 @@ func (e *Engine) checkCluster(ctx context.Context, r *ruling, app *v1alpha1.Appl
 }
 
 // checkPace looks at what holds a sync back for a while.
-func (e *Engine) checkPace(ctx context.Context, r *ruling, app *v1alpha1.Application, manual bool, say func(name string, passed bool, why string)) {
+func (e *Engine) checkPace(ctx context.Context, r *ruling, app *v1alpha1.Application, manual bool, say func(name string,
+	passed bool, why string),
+) {
 	o := e.outlook(ctx, r, app)
 	v := o.Automatic
 	if manual {
@@ -109,7 +112,8 @@ func (e *Engine) checkPace(ctx context.Context, r *ruling, app *v1alpha1.Applica
 		return
 	}
 	if hold := plan.HoldOf(app); hold.Until.After(e.Now()) {
-		say("hold", false, fmt.Sprintf("somebody holds the application until %s: %s", hold.Until.UTC().Format("2006-01-02 15:04 MST"), hold.Reason))
+		say("hold", false, fmt.Sprintf("somebody holds the application until %s: %s", hold.Until.UTC().Format("2006-01-02 15:04 MST"),
+			hold.Reason))
 	}
 	if rejected := app.Annotations[v1alpha1.AnnotationRejected]; rejected != "" {
 		say("rollback", false, fmt.Sprintf("a rollback left %s, and it is not synced by itself again", short(rejected)))

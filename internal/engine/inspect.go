@@ -54,7 +54,9 @@ func (o *observation) why() error {
 }
 
 // Manifests are what the application's sources give at the revisions, as they would be compared.
-func (e *Engine) Manifests(ctx context.Context, app *v1alpha1.Application, revisions []string) (Sight, []*unstructured.Unstructured, error) {
+func (e *Engine) Manifests(ctx context.Context, app *v1alpha1.Application, revisions []string) (Sight, []*unstructured.Unstructured,
+	error,
+) {
 	l := look{revisions: revisions, only: true}
 	o := &observation{
 		app: app, look: l, instance: object.Instance(e.Namespace, app.Namespace, app.Name), content: status.ContentOf(app),

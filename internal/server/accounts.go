@@ -59,7 +59,10 @@ func (s *Server) login(req *Request) (any, error) {
 		return nil, err
 	}
 	if given.Token != "" {
-		return nil, &Fault{Code: Unauthenticated, Message: "token-based session creation no longer supported. please upgrade argocd cli to v0.7+"}
+		return nil, &Fault{
+			Code:    Unauthenticated,
+			Message: "token-based session creation no longer supported. please upgrade argocd cli to v0.7+",
+		}
 	}
 	token, err := s.Sessions.Login(req, Login{
 		Name: given.Username, Password: secret.New(given.Password), Source: sourceOf(req.Request),

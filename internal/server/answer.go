@@ -205,7 +205,8 @@ func (s *Server) caught(a *answer) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v) //nolint:forbidigo // it is how net/http is told to drop the connection
 	}
-	slog.ErrorContext(a.request.Context(), "a handler failed badly", "request", a.id, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	slog.ErrorContext(a.request.Context(), "a handler failed badly", "request", a.id, "panic", fmt.Sprint(v), "stack",
+		string(debug.Stack()))
 	a.fail(&Fault{Code: Internal, Message: "something went wrong; the log has it under request " + a.id})
 }
 

@@ -129,7 +129,10 @@ func (s *Server) appsByCluster() map[string]int64 {
 }
 
 // toldLabels are the labels and annotations of cluster secrets that are told: those whose values we know to be no secret.
-var toldLabels = []string{"argocd.argoproj.io/secret-type", "argocd.argoproj.io/auto-label-cluster-info", "argocd.argoproj.io/kubernetes-version"}
+var toldLabels = []string{
+	"argocd.argoproj.io/secret-type", "argocd.argoproj.io/auto-label-cluster-info",
+	"argocd.argoproj.io/kubernetes-version",
+}
 
 func (s *Server) clusterOf(c Place) Cluster {
 	out := Cluster{

@@ -39,7 +39,7 @@ var statuses = map[Code]int{
 }
 
 // Fault is an error as it is told.
-type Fault struct {
+type Fault struct { //nolint:errname // it is what a caller is told, before it is an error
 	Code    Code
 	Message string
 	// Status is the one of HTTP where it is not the usual one of the code.

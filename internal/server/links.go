@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strings"
 	"text/template"
@@ -116,9 +117,7 @@ func (s *Server) appLinks(req *Request) (any, error) {
 func (s *Server) appValues(req *Request, app *v1alpha1.Application) map[string]any {
 	whole := plainValue(req.shower().application(app))
 	values := map[string]any{"app": whole, "application": whole}
-	for k, v := range whole {
-		values[k] = v
-	}
+	maps.Copy(values, whole)
 	if p, err := s.Hub.Project(req, app.ProjectName()); err == nil {
 		values["project"] = plainValue(req.shower().project(p))
 	}
@@ -137,17 +136,13 @@ func (s *Server) resourceLinks(req *Request) (any, error) {
 	}
 	values := s.appValues(req, req.app())
 	values["resource"] = whole
-	for k, v := range whole {
-		values[k] = v
-	}
+	maps.Copy(values, whole)
 	return linksOf(s.Settings().ResourceLinks, values), nil
 }
 
 func (s *Server) projectLinks(req *Request) (any, error) {
 	whole := plainValue(req.shower().project(req.project()))
 	values := map[string]any{"project": whole}
-	for k, v := range whole {
-		values[k] = v
-	}
+	maps.Copy(values, whole)
 	return linksOf(s.Settings().ProjectLinks, values), nil
 }

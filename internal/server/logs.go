@@ -147,7 +147,7 @@ func (l *logStream) Stream(req *Request, tell func(any) error) error {
 	// Whoever reads must be read to the end.
 	defer func() {
 		cancel(nil)
-		for range lines { //nolint:revive // they are dropped
+		for range lines {
 		}
 	}()
 	stop := req.watchRight(ctx, cancel)
@@ -180,15 +180,20 @@ func (l *logStream) pass(ctx context.Context, lines <-chan LogEntry, tell func(a
 				}
 				return badRequest("that is too much; ask for fewer lines with tailLines or sinceSeconds")
 			}
-			slices.SortStableFunc(kept, func(a, b LogEntry) int { return a.TimeStamp.Compare(b.TimeStamp) })
-			for _, e := range kept {
-				if err := tell(e); err != nil {
-					return err
-				}
-			}
-			return nil
+			return inOrder(kept, tell)
 		}
 	}
+}
+
+// inOrder tells lines by their times.
+func inOrder(lines []LogEntry, tell func(any) error) error {
+	slices.SortStableFunc(lines, func(a, b LogEntry) int { return a.TimeStamp.Compare(b.TimeStamp) })
+	for _, e := range lines {
+		if err := tell(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mostLines bounds what is held to be put in order.
@@ -217,7 +222,7 @@ func (l *logStream) read(ctx context.Context, pod object.Key, into chan<- LogEnt
 		}
 		switch {
 		case err == nil || err == bufio.ErrBufferFull: //nolint:errorlint // bufio returns it as it is
-		case err == io.EOF || ctx.Err() != nil: //nolint:errorlint // io returns it as it is
+		case err == io.EOF || ctx.Err() != nil:
 			return nil
 		default:
 			return err

@@ -128,7 +128,8 @@ func (s *Server) plan(req *Request) (any, error) {
 
 func (r *Request) planObject(it plan.Item) PlanObject {
 	return PlanObject{
-		Key: keyOf(it.Key), Version: it.Version, Action: string(it.Action), Sync: string(it.Sync), Reason: r.hush(reasonOf(it)), Hook: it.Hook,
+		Key: keyOf(it.Key), Version: it.Version, Action: string(it.Action), Sync: string(it.Sync),
+		Reason: r.hush(reasonOf(it)), Hook: it.Hook,
 		Aside: it.Aside, Extra: it.Prunable && it.Live != nil && it.Live.Extra, Changes: changesOf(it.Verdict.Changes),
 	}
 }

@@ -103,7 +103,8 @@ func (s *Server) findContent(req *Request) (Target, error) {
 	}
 	address, may := req.Param("repo"), req.Allowing("applications", "get")
 	for _, app := range s.Hub.Known() {
-		uses := slices.ContainsFunc(app.Sources(), func(src v1alpha1.ApplicationSource) bool { return sameRepository(src.RepoURL, address) })
+		uses := slices.ContainsFunc(app.Sources(),
+			func(src v1alpha1.ApplicationSource) bool { return sameRepository(src.RepoURL, address) })
 		if uses && may(s.objectOf(app)) {
 			req.found = repository.Repository{URL: address, Project: app.ProjectName()}
 			return Target{Object: address, Found: true}, nil

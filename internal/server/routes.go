@@ -75,13 +75,17 @@ var (
 		Param{"tailLines", "integer", "how many lines from the end"}, Param{"sinceSeconds", "integer", "how old lines may be"},
 		Param{"sinceTime", "string", "the time from which on"}, Param{"untilTime", "string", "the time until which"},
 		Param{"filter", "string", "text that lines must hold, or with ! before it must not"},
-		Param{"matchCase", "boolean", "whether letter case counts for filter"}, Param{"previous", "boolean", "those of the container before a restart"})
+		Param{"matchCase", "boolean", "whether letter case counts for filter"}, Param{
+			"previous", "boolean",
+			"those of the container before a restart",
+		})
 	fieldsParam = Param{"fields", "string", "fields to leave in the answer, or with - before them to leave out"}
 )
 
 // routes is the table. There is no way to the server but these.
 func (s *Server) routes() []*Route {
-	return slices.Concat(s.generalRoutes(), s.peopleRoutes(), s.appRoutes(), s.ownRoutes(), s.streamRoutes(), s.setRoutes(), s.projectRoutes(),
+	return slices.Concat(s.generalRoutes(), s.peopleRoutes(), s.appRoutes(), s.ownRoutes(), s.streamRoutes(),
+		s.setRoutes(), s.projectRoutes(),
 		s.placeRoutes())
 }
 
@@ -93,8 +97,9 @@ func (s *Server) generalRoutes() []*Route {
 	healthz.Probe, readyz.Probe = true, true
 	signed := func(pattern, summary string, handle func(*Request) (any, error), out any) *Route {
 		return &Route{
-			Method: http.MethodGet, Pattern: pattern, Summary: summary, Without: "it is the same for everybody who signed in", Handle: handle,
-			Out: out,
+			Method: http.MethodGet, Pattern: pattern, Summary: summary, Without: "it is the same for everybody who signed in",
+			Handle: handle,
+			Out:    out,
 		}
 	}
 	return []*Route{
@@ -119,7 +124,8 @@ func (s *Server) peopleRoutes() []*Route {
 			Out: UserInfo{},
 		},
 		{
-			Method: http.MethodPost, Pattern: "/api/v1/session", Summary: "Sign in", Open: true, Handle: s.login, In: Credentials{}, Out: Session{},
+			Method: http.MethodPost, Pattern: "/api/v1/session", Summary: "Sign in", Open: true, Handle: s.login,
+			In: Credentials{}, Out: Session{},
 			Limit: 16 << 10,
 		},
 		{
@@ -181,21 +187,29 @@ func (s *Server) appRoutes() []*Route {
 			Method: http.MethodGet, Pattern: "/api/v1/applications", Summary: "The applications that the caller may see",
 			Without: "each application is asked for", Handle: s.listing, Out: List[Application]{},
 			Query: []Param{
-				{"projects", "array", "projects that they must be in"}, {"selector", "string", "labels that they must have"},
-				{"repo", "string", "repository that they must use"}, {"name", "string", "their name"},
-				{"appNamespace", "string", "their namespace"}, {"resourceVersion", "string", "taken and not needed"}, fieldsParam,
+				{"projects", "array", "projects that they must be in"},
+				{"selector", "string", "labels that they must have"},
+				{"repo", "string", "repository that they must use"},
+				{"name", "string", "their name"},
+				{"appNamespace", "string", "their namespace"},
+				{"resourceVersion", "string", "taken and not needed"},
+				fieldsParam,
 			},
 		},
 		s.appRoute("", "An application; refresh has it looked at first", s.getApp, Route{
 			Out: Application{}, Query: append(slices.Clone(appParams), Param{"refresh", "string", "normal or hard"}, fieldsParam),
 		}),
-		s.appRoute("/resource-tree", "The objects of an application and what came from them", s.resourceTree, Route{Out: Tree{}, Live: true}),
+		s.appRoute("/resource-tree", "The objects of an application and what came from them", s.resourceTree,
+			Route{Out: Tree{}, Live: true}),
 		s.appRoute("/managed-resources", "The objects as Git has them and as they are", s.managedResources, Route{
 			Out: Items[ManagedResource]{}, Query: resourceParams, Live: true,
 		}),
 		s.appRoute("/manifests", "What the sources render to", s.manifests, Route{Out: Manifests{}, Query: revisionParams, Live: true}),
 		s.appRoute("/resource", "One live object", s.resource, Route{Out: Resource{}, Query: resourceParams, Live: true}),
-		s.appRoute("/resource/actions", "What can be done with an object", s.actions, Route{Out: Actions{}, Query: resourceParams, Live: true}),
+		s.appRoute("/resource/actions", "What can be done with an object", s.actions, Route{
+			Out:   Actions{},
+			Query: resourceParams, Live: true,
+		}),
 		s.appRoute("/resource/links", "The installation's links for an object", s.resourceLinks, Route{
 			Out: Items[Link]{}, Query: resourceParams, Live: true,
 		}),
@@ -230,13 +244,19 @@ func (s *Server) ownRoutes() []*Route {
 			Out: Plan{}, Live: true, Query: append(slices.Clone(revisionParams), Param{"all", "boolean", "also what is unchanged"}),
 		}),
 		s.appRoute("/explain", "What differs, field by field: who holds it, and the rule that would leave it to them", s.explain, Route{
-			Out: Explanation{}, Live: true, Query: append(slices.Clone(resourceParams), Param{"revision", "string", "revision instead of its own"}),
+			Out: Explanation{}, Live: true, Query: append(slices.Clone(resourceParams), Param{
+				"revision", "string",
+				"revision instead of its own",
+			}),
 		}),
 		s.appRoute("/drift", "What somebody changed in the cluster and was set right", s.drift, Route{Out: Items[DriftEpisode]{}}),
 		s.appRoute("/timeline", "The running sync or the last one, and those before", s.timeline, Route{Out: Timeline{}}),
 		s.appRoute("/why", "Why the caller can do something with the application, or can not", s.why, Route{
 			Out: Why{}, Live: true,
-			Query: append(slices.Clone(appParams), Param{"action", "string", "an action of the rules, such as sync; autosync is the controller's"}),
+			Query: append(slices.Clone(appParams), Param{
+				"action", "string",
+				"an action of the rules, such as sync; autosync is the controller's",
+			}),
 		}),
 	}
 }
@@ -253,7 +273,8 @@ func (s *Server) streamRoutes() []*Route {
 			},
 		}
 	}
-	tree := stream("/api/v1/stream/applications/{name}/resource-tree", "The resource tree of an application, again and again", s.Streams.Tree)
+	tree := stream("/api/v1/stream/applications/{name}/resource-tree",
+		"The resource tree of an application, again and again", s.Streams.Tree)
 	tree.Resource, tree.Verb, tree.Find, tree.Without, tree.Live = "applications", "get", s.findApp, "", true
 	return []*Route{
 		stream("/api/v1/stream/applications", "Changes of applications", s.Streams.Applications),
@@ -275,21 +296,29 @@ func (s *Server) setRoutes() []*Route {
 	one := func(path, summary string, handle func(*Request) (any, error), out any) *Route {
 		return &Route{
 			Method: http.MethodGet, Pattern: "/api/v1/applicationsets/{name}" + path, Summary: summary, Handle: handle, Out: out,
-			Resource: "applicationsets", Verb: "get", Find: s.findSet, Query: []Param{{"appsetNamespace", "string", "namespace of the set"}},
+			Resource: "applicationsets", Verb: "get", Find: s.findSet, Query: []Param{{
+				"appsetNamespace", "string",
+				"namespace of the set",
+			}},
 		}
 	}
 	return []*Route{
 		{
 			Method: http.MethodGet, Pattern: "/api/v1/applicationsets", Summary: "The ApplicationSets that the caller may see",
 			Without: "each set is asked for", Handle: s.listSets, Out: List[ApplicationSet]{},
-			Query: []Param{{"projects", "array", "projects that they must be in"}, {"selector", "string", "labels that they must have"}, fieldsParam},
+			Query: []Param{
+				{"projects", "array", "projects that they must be in"},
+				{"selector", "string", "labels that they must have"},
+				fieldsParam,
+			},
 		},
 		one("", "An ApplicationSet", s.getSet, ApplicationSet{}),
 		one("/resource-tree", "A set and the applications that it made", s.setTree, Tree{}),
 		one("/events", "The events about a set", s.setEvents, List[Event]{}),
 		{
 			Method: http.MethodPost, Pattern: "/api/v1/applicationsets/generate", Summary: "The applications that a set would make",
-			Resource: "applicationsets", Verb: "create", Find: s.findGiven, Handle: s.generate, In: GenerateQuery{}, Out: Generated{}, Live: true,
+			Resource: "applicationsets", Verb: "create", Find: s.findGiven, Handle: s.generate, In: GenerateQuery{},
+			Out: Generated{}, Live: true,
 		},
 	}
 }
@@ -303,8 +332,9 @@ func (s *Server) projectRoutes() []*Route {
 	}
 	return []*Route{
 		{
-			Method: http.MethodGet, Pattern: "/api/v1/projects", Summary: "The projects that the caller may see", Without: "each project is asked for",
-			Handle: s.listProjects, Out: List[Project]{}, Query: []Param{{"name", "string", "their name"}, fieldsParam},
+			Method: http.MethodGet, Pattern: "/api/v1/projects", Summary: "The projects that the caller may see",
+			Without: "each project is asked for",
+			Handle:  s.listProjects, Out: List[Project]{}, Query: []Param{{"name", "string", "their name"}, fieldsParam},
 		},
 		one("", "A project", s.getProject, Project{}),
 		one("/detailed", "A project with its global projects, repositories and clusters", s.detailedProject, DetailedProject{}),
@@ -344,8 +374,9 @@ func (s *Server) placeRoutes() []*Route {
 		list("/api/v1/certificates", "The keys and certificates that are trusted", s.certificates, List[Certificate]{}),
 		list("/api/v1/gpgkeys", "The keys that commits may be signed with", s.gpgKeys, List[GPGKey]{}),
 		{
-			Method: http.MethodGet, Pattern: "/api/v1/gpgkeys/{keyID}", Summary: "A key that commits may be signed with", Resource: "gpgkeys",
-			Verb: "get", Find: s.findGPGKey, Handle: s.gpgKey, Out: GPGKey{},
+			Method: http.MethodGet, Pattern: "/api/v1/gpgkeys/{keyID}", Summary: "A key that commits may be signed with",
+			Resource: "gpgkeys",
+			Verb:     "get", Find: s.findGPGKey, Handle: s.gpgKey, Out: GPGKey{},
 		},
 		{
 			Method: http.MethodGet, Pattern: "/api/v1/repositories/{repo}", Summary: "A repository", Resource: "repositories", Verb: "get",

@@ -248,7 +248,10 @@ func (s *Server) serve(a *answer, path string, identify identifier) {
 		return
 	}
 	a.route = route
-	req := &Request{Context: a.request.Context(), Request: a.request, Route: route, params: params, server: s, control: http.NewResponseController(a.writer)}
+	req := &Request{
+		Context: a.request.Context(), Request: a.request, Route: route, params: params, server: s,
+		control: http.NewResponseController(a.writer),
+	}
 	a.req = req
 	if err := s.admit(a, req, identify); err != nil {
 		a.fail(err)

@@ -297,6 +297,7 @@ func TestStrangersGetAnswersTheyCanUse(t *testing.T) {
 	for target, want := range map[string]string{
 		"/api/v1/write-repositories":                 "hydrator",
 		"/api/v1/applications/shop/server-side-diff": "managed-resources",
+
 		"/api/webhook": "webhooks",
 	} {
 		w := ask(t, s.Handler(), http.MethodGet, target, "", bearer("admin")...)

@@ -121,7 +121,7 @@ func nodeOf(f *object.Fact) Node {
 		{"status", "Status Reason"}, {"node", "Node"}, {"restarts", "Restart Count"}, {"type", "Type"}, {"done", "Completed"},
 	}
 	for _, c := range names {
-		if v := f.Columns.Get(c.column); v != "" && !(c.column == "restarts" && v == "0") {
+		if v := f.Columns.Get(c.column); v != "" && (c.column != "restarts" || v != "0") {
 			n.Info = append(n.Info, InfoItem{Name: c.name, Value: v})
 		}
 	}

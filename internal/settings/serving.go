@@ -2,7 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,6 +64,32 @@ func serves(key string) bool {
 	return slices.Contains(servingKeys, key) || strings.HasPrefix(key, v1alpha1.KeyHelpDownloadPrefix)
 }
 
+// downloads are where the program can be had for other systems, by their names; nil is nowhere.
+func downloads(data map[string]string) map[string]string {
+	var out map[string]string
+	for key, value := range data {
+		name, ok := strings.CutPrefix(key, v1alpha1.KeyHelpDownloadPrefix)
+		if !ok {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = value
+	}
+	return out
+}
+
+func contentTypes(text string) []string {
+	out := []string{}
+	for t := range strings.SplitSeq(strings.ToLower(text), ";") {
+		if t = strings.TrimSpace(t); t != "" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // parseServing reads what argocd-cm and argocd-cmd-params-cm say of the server. Problems name keys.
 func parseServing(data, params map[string]string) (Serving, []string) {
 	var problems []string
@@ -104,21 +129,9 @@ func parseServing(data, params map[string]string) (Serving, []string) {
 		LoginButton:       data[v1alpha1.KeyUILoginButtonText],
 	}
 	if text, set := params[v1alpha1.KeyParamServerContentTypes]; set {
-		s.ContentTypes = []string{}
-		for t := range strings.SplitSeq(strings.ToLower(text), ";") {
-			if t = strings.TrimSpace(t); t != "" {
-				s.ContentTypes = append(s.ContentTypes, t)
-			}
-		}
+		s.ContentTypes = contentTypes(text)
 	}
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if name, ok := strings.CutPrefix(key, v1alpha1.KeyHelpDownloadPrefix); ok {
-			if s.Downloads == nil {
-				s.Downloads = map[string]string{}
-			}
-			s.Downloads[name] = data[key]
-		}
-	}
+	s.Downloads = downloads(data)
 	read := func(key string, into any) {
 		if err := yaml.Unmarshal([]byte(data[key]), into); err != nil {
 			problems = append(problems, fmt.Sprintf("%s: it cannot be read: %v", key, err))
@@ -132,7 +145,8 @@ func parseServing(data, params map[string]string) (Serving, []string) {
 		read(key, into)
 		for _, l := range *into {
 			if l.If != "" {
-				problems = append(problems, fmt.Sprintf("%s: the link %q has a condition (if), which is not understood; it is left out", key, l.Title))
+				problems = append(problems,
+					fmt.Sprintf("%s: the link %q has a condition (if), which is not understood; it is left out", key, l.Title))
 			}
 		}
 	}

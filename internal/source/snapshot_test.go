@@ -212,7 +212,6 @@ func TestReaderThatIsKilledAndClosed(t *testing.T) {
 	if data, err := fs.ReadFile(snap, "a"); err != nil || string(data) != "1" {
 		t.Errorf("the next attempt = %q, %v", data, err)
 	}
-	process = snap.reader
 	for range 2 {
 		if err := snap.Close(); err != nil {
 			t.Errorf("Close: %v", err)

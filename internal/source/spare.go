@@ -33,8 +33,8 @@ type idler struct {
 func (s *spares) take(dir string) *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.kept) - 1; i >= 0; i-- {
-		one := s.kept[i]
+	for i, one := range slices.Backward(s.kept) {
+
 		if one.dir != dir {
 			continue
 		}

@@ -103,8 +103,7 @@ func TestQuestionsThatMakeNoSense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.Find(q)
-			var invalid *catalog.InvalidError
-			if !errors.As(err, &invalid) {
+			if _, ok := errors.AsType[*catalog.InvalidError](err); !ok {
 				t.Errorf("the answer is %v, want what is wrong", err)
 			}
 		})

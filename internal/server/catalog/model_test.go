@@ -116,7 +116,7 @@ func matches(a *v1alpha1.Application, q catalog.Query) bool {
 	if q.Selector != nil && !q.Selector.Matches(labels.Set(a.Labels)) {
 		return false
 	}
-	for _, word := range strings.Fields(strings.ToLower(q.Search)) {
+	for word := range strings.FieldsSeq(strings.ToLower(q.Search)) {
 		if !found(a, word) {
 			return false
 		}

@@ -250,7 +250,7 @@ func (c *Catalog) filters(q Query) []filter {
 			add(labelPrefix+r.Key(), c.selected(r))
 		}
 	}
-	for _, word := range strings.Fields(strings.ToLower(q.Search)) {
+	for word := range strings.FieldsSeq(strings.ToLower(q.Search)) {
 		add("", c.search(word))
 	}
 	return out

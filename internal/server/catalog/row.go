@@ -175,7 +175,8 @@ func lineOf(app *v1alpha1.Application) line {
 		}},
 		Status: lineStatus{
 			Sync: lineSync{
-				Status: string(app.Status.Sync.Status), Revision: app.Status.Sync.Revision, Revisions: first(app.Status.Sync.Revisions, maxSources),
+				Status: string(app.Status.Sync.Status), Revision: app.Status.Sync.Revision,
+				Revisions: first(app.Status.Sync.Revisions, maxSources),
 			},
 			Health: lineHealth{Status: string(app.Status.Health.Status)},
 		},
@@ -206,7 +207,10 @@ func lineOf(app *v1alpha1.Application) line {
 
 func sources(app *v1alpha1.Application, into *lineSpec) {
 	if h := app.Spec.SourceHydrator; h != nil {
-		into.Source = &lineSource{RepoURL: PlainURL(h.DrySource.RepoURL), Path: h.DrySource.Path, TargetRevision: h.DrySource.TargetRevision}
+		into.Source = &lineSource{
+			RepoURL: PlainURL(h.DrySource.RepoURL), Path: h.DrySource.Path,
+			TargetRevision: h.DrySource.TargetRevision,
+		}
 		return
 	}
 	for _, s := range first(app.Spec.Sources, maxSources) {

@@ -230,8 +230,7 @@ const (
 
 func fail(w http.ResponseWriter, err error) {
 	status, code, text := http.StatusInternalServerError, codeInternal, "the list cannot be written"
-	var invalid *catalog.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*catalog.InvalidError](err); ok {
 		status, code, text = http.StatusBadRequest, codeInvalid, invalid.Text
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -22,7 +22,10 @@ type filter struct {
 // filterOf reads Argo CD's parameters.
 func filterOf(r *http.Request) (filter, error) {
 	q := r.URL.Query()
-	f := filter{name: q.Get("name"), namespace: q.Get("appNamespace"), projects: list(q, "projects", "project"), repo: catalog.BareRepo(q.Get("repo"))}
+	f := filter{
+		name: q.Get("name"), namespace: q.Get("appNamespace"), projects: list(q, "projects", "project"),
+		repo: catalog.BareRepo(q.Get("repo")),
+	}
 	if text := q.Get("selector"); text != "" {
 		selector, err := labels.Parse(text)
 		if err != nil {

@@ -194,7 +194,7 @@ func (h *Hub) join(cl *client, since *place) (behind []entry, found bool, err er
 	case len(h.clients) >= h.limits.Clients, h.callers[cl.caller] >= h.limits.PerCaller:
 		return nil, false, errTooMany
 	}
-	cl.queue.limits = h.limits
+	cl.limits = h.limits
 	cl.seen = h.seq
 	h.clients[cl] = struct{}{}
 	h.callers[cl.caller]++

@@ -66,8 +66,10 @@ type Streams struct{ Options }
 // New makes them.
 func New(o Options) *Streams {
 	for _, d := range []struct{ at, value *time.Duration }{
-		{&o.Recheck, new(5 * time.Second)}, {&o.Idle, new(15 * time.Second)},
-		{&o.Pace, new(250 * time.Millisecond)}, {&o.Patience, new(30 * time.Second)},
+		{&o.Recheck, new(5 * time.Second)},
+		{&o.Idle, new(15 * time.Second)},
+		{&o.Pace, new(250 * time.Millisecond)},
+		{&o.Patience, new(30 * time.Second)},
 	} {
 		if *d.at <= 0 {
 			*d.at = *d.value
