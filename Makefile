@@ -43,12 +43,12 @@ e2e: control-plane ## Run the end-to-end tests on a real control plane (its firs
 
 .PHONY: e2e-race
 e2e-race:
-	$(TEST) $(RACE) -p 2 -parallel 4 -count=1 -timeout 25m ./test/e2e/... ./test/api/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
+	$(TEST) $(RACE) -p 2 -parallel 4 -count=1 -timeout 40m ./test/e2e/... ./test/api/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
 
 # Some 500 runs of the command line: the race detector would only make them slow.
 .PHONY: truth
 truth:
-	$(PLAIN) $(TEST) -count=1 -timeout 25m ./test/truth/...
+	$(PLAIN) $(TEST) -count=1 -timeout 40m ./test/truth/...
 
 # Most of a case is waiting, so many are played at once.
 .PHONY: conformance
