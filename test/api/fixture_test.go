@@ -29,6 +29,8 @@ import (
 // patience is how long a test waits for anything; everything is awaited, so it costs nothing.
 const patience = 90 * time.Second
 
+var installing sync.Mutex
+
 // stage is an installation of its own with a towline process that serves.
 type stage struct {
 	*testing.T
@@ -61,9 +63,14 @@ func newStage(t *testing.T) *stage {
 	s.must(err)
 	s.hub, err = hub.New(config, s.control)
 	s.must(err)
-	s.kubectl("", "apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
-	s.kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io",
-		"crd/appprojects.argoproj.io")
+	// The tests stand beside each other, and two who make the same CRD at once are in each other's way.
+	func() {
+		installing.Lock()
+		defer installing.Unlock()
+		s.kubectl("", "apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
+		s.kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io",
+			"crd/appprojects.argoproj.io")
+	}()
 	s.apply(fmt.Sprintf(`
 apiVersion: v1
 kind: Namespace
