@@ -74,7 +74,7 @@ func (p people) Check(ctx context.Context, c server.Caller) error {
 func (p people) Login(ctx context.Context, l server.Login) (string, error) {
 	token, err := p.Keeper.Login(ctx, identity.Attempt(l))
 	if r, ok := errors.AsType[*identity.RefusalError](err); ok && r.Kind == identity.Unavailable {
-		return "", &server.Fault{Code: server.Unavailable, Message: r.Error()}
+		return "", server.NewFault(server.Unavailable, r.Error(), errors.New(r.Cause()))
 	}
 	return token, err
 }

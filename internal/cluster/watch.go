@@ -140,14 +140,30 @@ func (c *Cluster) awaitStall(ctx context.Context, w *kindWatch, received func() 
 			before = n
 			continue
 		}
-		err := w.probe(ctx)
-		if err == nil {
-			err = errUnsent
-		}
-		c.noteError(ctx, w, err)
+		c.noteStall(ctx, w)
 		return
 	}
 }
+
+// noteStall records why a kind is not read yet.
+func (c *Cluster) noteStall(ctx context.Context, w *kindWatch) {
+	err := w.probe(ctx)
+	if err == nil {
+		err = errUnsent
+	}
+	if apierrors.IsNotFound(err) {
+		c.Rediscover()
+	}
+	if ctx.Err() == nil {
+		c.note(ctx, w, &stallError{err})
+	}
+}
+
+// stallError is why a kind was not read when somebody asked. It is no news of
+// one that was read meanwhile.
+type stallError struct{ error }
+
+func (e *stallError) Unwrap() error { return e.error }
 
 var errUnsent = errors.New("the server has not sent all of its objects yet")
 
@@ -189,7 +205,12 @@ func (c *Cluster) note(ctx context.Context, w *kindWatch, err error) {
 	case err != nil:
 		problem = err.Error()
 	}
+	_, late := errors.AsType[*stallError](err)
 	c.mu.Lock()
+	if late && w.isSettled {
+		c.mu.Unlock()
+		return
+	}
 	was, first := w.problem, !w.isSettled
 	wasStale := w.stale
 	w.problem, w.isSettled, w.stale = problem, true, problem != "" && lost == nil

@@ -71,6 +71,10 @@ func (k *Keeper) checkPassword(ctx context.Context, a Attempt) (*account.Book, e
 		return nil, refuse(BadLogin, "the name or the password is empty or too long")
 	}
 	book := k.current()
+	if book.Key().Empty() {
+		// The key and the first password come together: until then a right one would count as a failure.
+		return nil, refuse(Unavailable, "there is no key to sign tokens with")
+	}
 	who, known := book.Find(a.Name)
 	r, ok := k.ledger.reserve(a.Name, known, a.Source)
 	if !ok {

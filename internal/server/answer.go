@@ -231,7 +231,7 @@ func (s *Server) finish(a *answer) {
 	}
 	if a.cause != nil && a.status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
-		attrs = append(attrs, "error", a.hushed(a.cause.Error()))
+		attrs = append(attrs, "error", a.hushed(logged(a.cause)))
 	}
 	slog.Log(a.request.Context(), level, "request answered", attrs...)
 }

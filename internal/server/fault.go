@@ -48,6 +48,11 @@ type Fault struct { //nolint:errname // it is what a caller is told, before it i
 	cause error
 }
 
+// NewFault is an error whose cause is told to the log alone.
+func NewFault(code Code, message string, cause error) *Fault {
+	return &Fault{Code: code, Message: message, cause: cause}
+}
+
 // Error is what is told.
 func (f *Fault) Error() string { return f.Message }
 
@@ -80,6 +85,15 @@ type problem struct {
 	Error   string `json:"error"`
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
+}
+
+// logged is an error as the log has it: what was told, and why.
+func logged(err error) string {
+	f, ok := errors.AsType[*Fault](err)
+	if !ok || f.cause == nil || f.cause.Error() == f.Message {
+		return err.Error()
+	}
+	return f.Message + ": " + f.cause.Error()
 }
 
 // told turns any error into one that can be told.

@@ -169,6 +169,11 @@ func (s *stage) login(name, password string) string {
 	body, err := json.Marshal(map[string]string{"username": name, "password": password})
 	s.must(err)
 	code, answer := s.ask(http.MethodPost, "/api/v1/session", "", string(body))
+	for until := time.Now().Add(patience); code == http.StatusServiceUnavailable && time.Now().Before(until); {
+		// The key that tokens are signed with was only just made.
+		time.Sleep(50 * time.Millisecond)
+		code, answer = s.ask(http.MethodPost, "/api/v1/session", "", string(body))
+	}
 	var session struct{ Token string }
 	if code != http.StatusOK || json.Unmarshal(answer, &session) != nil || session.Token == "" {
 		s.Fatalf("signing in as %s: %d %s", name, code, answer)
