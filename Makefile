@@ -9,7 +9,7 @@ RACE ?= -race
 # Everything that is built without the race detector is built in one way, so that with empty caches each dependency is
 # compiled once for all of it. The tests do without vet, which would look through the dependencies each time: lint has it.
 PLAIN := CGO_ENABLED=0 GOFLAGS=-trimpath
-TEST  := go test -vet=off
+TEST  := hack/ci/twice -vet=off
 # What `make bench` measures; none lists the scenarios. QUICK=1 takes a small size, ARGS are further flags.
 SCENARIO ?=
 QUICK ?=
@@ -30,7 +30,7 @@ build: ## Build bin/towline, one static binary
 
 .PHONY: test
 test: ## Run the unit tests; needs no cluster and takes seconds
-	@packages=$$(go list ./... | grep -v /test/) && $(TEST) $(RACE) -short $$packages
+	@packages=$$(go list ./... | grep -v /test/) && $(TEST) $(RACE) -short -- $$packages
 
 .PHONY: control-plane
 control-plane: ## Build the real control plane, into the cache (once, about ten minutes)
@@ -43,17 +43,17 @@ e2e: control-plane ## Run the end-to-end tests on a real control plane (its firs
 
 .PHONY: e2e-race
 e2e-race:
-	$(TEST) $(RACE) -p 2 -parallel 4 -count=1 -timeout 40m ./test/e2e/... ./test/api/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
+	$(TEST) $(RACE) -p 2 -parallel 4 -count=1 -timeout 40m -- ./test/e2e/... ./test/api/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
 
 # Some 500 runs of the command line: the race detector would only make them slow.
 .PHONY: truth
 truth:
-	$(PLAIN) $(TEST) -count=1 -timeout 40m ./test/truth/...
+	$(PLAIN) $(TEST) -count=1 -timeout 40m -- ./test/truth/...
 
 # Most of a case is waiting, so many are played at once.
 .PHONY: conformance
 conformance: control-plane ## Play what users of Argo CD rely on, case by case, on a real control plane
-	$(PLAIN) $(TEST) -count=1 -timeout 20m -parallel 12 ./test/conformance/... $(ARGS)
+	$(PLAIN) $(TEST) -count=1 -timeout 20m -parallel 12 $(ARGS) -- ./test/conformance/...
 
 # The stock tools are built once, into the cache; what they print is compared with what our renderers print.
 STOCK = $${TOWLINE_STOCK:-$${TOWLINE_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/towline}/stock}
