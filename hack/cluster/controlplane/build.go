@@ -125,7 +125,7 @@ func (r recipe) build(ctx context.Context, dir string, progress io.Writer) error
 	slices.Sort(grouped)
 	fmt.Fprintf(progress,
 		"building Kubernetes %s, kwok and etcd into %s (about ten minutes on two cores when nothing is cached)\n", r.version, dir)
-	base := []string{"build", "-trimpath", "-ldflags", r.ldflags, "-o"}
+	base := []string{"build", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", r.ldflags, "-o"}
 	if err := r.run(ctx, progress, slices.Concat(base, []string{dir + string(filepath.Separator)}, grouped)); err != nil {
 		return err
 	}
