@@ -41,6 +41,8 @@
 //   - registrar: clusters put on the hub's list and taken off: their secret there, and the account that they give us.
 //   - client: the API of a server as the command line asks it, with answers as the hub would give them.
 //   - identity: who is calling: tokens and passwords of local accounts checked and made, sessions ended, guesses limited.
+//   - leader: which of several replicas acts; a fence before the writes of the others, and a way for them to pass on what
+//     only the acting one can answer.
 //   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
 //   - metric: transitions and the cached Applications turned into metrics, with Argo CD's names.
 //   - shelf: sealed bytes on disk, kept for the next process; what was rendered is on it.

@@ -476,3 +476,14 @@ const (
 	RepoTypeHelm = "helm"
 	RepoTypeOCI  = "oci"
 )
+
+// What replicas know each other by: the lease that the acting one holds, with the address where it answers the others,
+// the secret that their certificates come from, and the header in which they pass on who asks.
+const (
+	LeaseController   = "towline-controller"
+	AnnotationAddress = "towline.io/address"
+	SecretPeers       = "towline-peers"
+	KeyPeersCACert    = "ca.crt"
+	KeyPeersCAKey     = "ca.key"
+	HeaderSubject     = "Towline-Subject"
+)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -13,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/action"
@@ -24,12 +24,21 @@ import (
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/event"
+	"github.com/towline-cd/towline/internal/leader"
 	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
 )
 
-// openAPI makes the server. acting is the engine while this process acts, else nil.
-func (p *parts) openAPI(config *rest.Config, acting func() *engine.Engine) error {
+// openAPI makes the server. What it does for people it does whoever leads, and so around the fence; what needs the
+// engine is passed on while another replica has one.
+func (p *parts) openAPI() error {
+	config := p.ways.open
+	acting := func() *engine.Engine {
+		if t := p.shift.Load(); t != nil {
+			return t.engine
+		}
+		return nil
+	}
 	events, err := event.NewArchive(config)
 	if err != nil {
 		return err
@@ -48,9 +57,21 @@ func (p *parts) openAPI(config *rest.Config, acting func() *engine.Engine) error
 			Version: version, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		},
 		Hub: p.hub, Sets: p.hub, Inspector: look, Reader: look, Adviser: look,
-		Sources: content{p.sources}, Places: registry{p}, Events: told{events}, Settings: p.serverSettings,
+		Places: registry{p}, Events: told{events}, Settings: p.serverSettings,
 		Leading: func() bool { return acting() != nil },
-		Binary:  binary, Now: time.Now,
+		Forward: leader.Forward(leader.ForwardOptions{
+			Peers: p.peers, Leader: p.elector.Leader, Subject: server.Vouch, Wait: p.elector.Duration,
+		}),
+		Ready: func() error {
+			if state, ok := p.state(); !ok {
+				return errors.New(state)
+			}
+			return nil
+		},
+		Binary: binary, Now: time.Now,
+	}
+	if p.sources != nil {
+		o.Sources = content{p.sources}
 	}
 	if err := p.openKeeper(config); err != nil {
 		return err

@@ -25,9 +25,11 @@ func access(own *rest.Config, allowExec bool) fleet.Access {
 }
 
 // openFleet makes the fleet. The clusters come with the settings.
-func (p *parts) openFleet(config *rest.Config, allowExec bool, first *settings.Settings) {
+func (p *parts) openFleet(w ways, allowExec bool, first *settings.Settings) {
+	reach := access(w.fenced, allowExec)
+	reach.Guard = w.fence.Guard
 	p.fleet = fleet.New(fleet.Options{
-		Access: access(config, allowExec),
+		Access: reach,
 		Watch: func() cluster.Options {
 			s := p.settings.Current()
 			return cluster.Options{
@@ -36,10 +38,19 @@ func (p *parts) openFleet(config *rest.Config, allowExec bool, first *settings.S
 		},
 		Events: fleet.Events{
 			Changed: p.objectChanged,
-			Viewed:  func(server string) { p.wake(p.engine.Waiting(server), controller.Drift) },
-			Doubted: func(server string, k object.Key) bool { return p.engine.Doubted(server, k) },
+			Viewed: func(server string) {
+				if t := p.shift.Load(); t != nil {
+					t.wake(t.engine.Waiting(server), controller.Drift)
+				}
+			},
+			Doubted: func(server string, k object.Key) bool {
+				t := p.shift.Load()
+				return t != nil && t.engine.Doubted(server, k)
+			},
 			Turned: func(c destination.Cluster) {
-				p.controller.ClustersChanged([]v1alpha1.ApplicationDestination{{Server: c.Server}, {Name: c.Name}})
+				if t := p.shift.Load(); t != nil {
+					t.controller.ClustersChanged([]v1alpha1.ApplicationDestination{{Server: c.Server}, {Name: c.Name}})
+				}
 			},
 		},
 		Now: time.Now,
@@ -49,12 +60,20 @@ func (p *parts) openFleet(config *rest.Config, allowExec bool, first *settings.S
 // clustersChanged takes the destinations as they are now, and wakes those of
 // whose clusters something else is known.
 func (p *parts) clustersChanged(old, now *destination.Set) {
+	if p.fleet == nil {
+		return
+	}
 	p.fleet.Set(now)
-	p.controller.ClustersChanged(destination.Changed(old, now))
+	t := p.shift.Load()
+	if t == nil {
+		p.warm(p.hub.Known()...)
+		return
+	}
+	t.controller.ClustersChanged(destination.Changed(old, now))
 	// Generators know clusters by their labels too; whoever asks for none of
 	// them writes nothing.
 	for _, set := range p.hub.Sets() {
-		p.controller.EnqueueSet(set)
+		t.controller.EnqueueSet(set)
 	}
 }
 
@@ -85,8 +104,12 @@ func (m many) For(d v1alpha1.ApplicationDestination) (engine.Cluster, string, st
 	return c, entry.Server, entry.Name, nil
 }
 
-// clusters are what is told to whoever scrapes.
+// clusters are what is told to whoever scrapes, by the replica that leads: told
+// by all of them, everything would be there twice.
 func (p *parts) clusters() []metric.Cluster {
+	if p.shift.Load() == nil {
+		return nil
+	}
 	var out []metric.Cluster
 	for _, s := range p.fleet.States() {
 		if s.Open == nil && fault.ReasonOf(s.Err) == destination.Starting {

@@ -40,11 +40,14 @@ func (p *parts) guard(o *server.Options) {
 
 // keepPeople signs people in and out until ctx ends.
 func (p *parts) keepPeople(ctx context.Context, o runOptions) {
-	if o.listen == "" {
+	// Other replicas are told too whether somebody may stay.
+	if o.listen == "" && o.peerListen == "" {
 		return
 	}
-	if err := p.keeper.Ensure(ctx); err != nil && ctx.Err() == nil {
-		slog.ErrorContext(ctx, "nobody can sign in: the secret of the installation could not be made", "error", err)
+	if o.listen != "" {
+		if err := p.keeper.Ensure(ctx); err != nil && ctx.Err() == nil {
+			slog.ErrorContext(ctx, "nobody can sign in: the secret of the installation could not be made", "error", err)
+		}
 	}
 	if err := p.keeper.Run(ctx); err != nil && ctx.Err() == nil {
 		slog.ErrorContext(ctx, "who signed out is not known any more", "error", err)

@@ -21,16 +21,28 @@ func (p *parts) openReports(config *rest.Config) error {
 		return err
 	}
 	p.metrics = metric.New(metric.Options{
-		Apps:       p.hub.Known,
+		Apps: func() []*v1alpha1.Application {
+			if p.shift.Load() == nil {
+				return nil
+			}
+			return p.hub.Known()
+		},
 		Server:     p.serverOf,
 		Labels:     func() []string { return p.settings.Current().Metrics.Labels },
 		Conditions: func() []string { return p.settings.Current().Metrics.Conditions },
 		Clusters:   p.clusters,
 		Audits: func() (int64, int64) {
-			a := p.engine.Audited()
+			t := p.shift.Load()
+			if t == nil {
+				return 0, 0
+			}
+			a := t.engine.Audited()
 			return a.Asked, a.Wrong
 		},
 		LostEvents: p.events.Lost,
+		Leading:    p.elector.Leading,
+		Refused:    p.ways.fence.Refused,
+		Ready:      p.state,
 	})
 	return nil
 }
@@ -45,12 +57,24 @@ func (p *parts) applicationChanged(old, app *v1alpha1.Application) {
 	if app == nil {
 		p.metrics.Forget(old)
 	}
-	p.controller.ApplicationChanged(old, app)
 	of := app
 	if of == nil {
 		of = old
 	}
 	p.server.ApplicationChanged(object.AppName(p.namespace, of.Namespace, of.Name), app)
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	if t := p.shift.Load(); t != nil {
+		t.controller.ApplicationChanged(old, app)
+	} else if app != nil && (old == nil || old.Spec.Destination != app.Spec.Destination) {
+		p.warm(app)
+	}
+}
+
+func (p *parts) setChanged(old, set *v1alpha1.ApplicationSet) {
+	if t := p.shift.Load(); t != nil {
+		t.controller.SetChanged(old, set)
+	}
 }
 
 func (p *parts) countChange(server string, ch cluster.Change) {

@@ -10,19 +10,19 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cluster"
 	"github.com/towline-cd/towline/internal/cluster/fleet"
-	"github.com/towline-cd/towline/internal/controller"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/policy"
-	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/identity"
+	"github.com/towline-cd/towline/internal/leader"
 	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/server"
@@ -30,30 +30,59 @@ import (
 	"github.com/towline-cd/towline/internal/shelf"
 )
 
-// runOptions are the flags of `towline run`.
+// runOptions are the flags of `towline run` and of its halves.
 type runOptions struct {
-	kubeconfig string
-	context    string
-	namespace  string
-	data       string
-	plugins    string
-	workers    int
-	audit      time.Duration
-	metrics    string
-	logFormat  string
-	logLevel   string
-	allowExec  bool
-	listen     string
-	insecure   bool
+	kubeconfig  string
+	context     string
+	namespace   string
+	data        string
+	plugins     string
+	workers     int
+	audit       time.Duration
+	metrics     string
+	logFormat   string
+	logLevel    string
+	allowExec   bool
+	lease       leader.Times
+	peerListen  string
+	peerAddress string
+	listen      string
+	insecure    bool
+	// role is which half of it runs.
+	role role
 }
 
+// role is what a process is for: it acts on applications (when it leads),
+// answers people, or both.
+type role struct{ controller, server bool }
+
 func runCommand() *cobra.Command {
-	var o runOptions
+	cmd := roleCommand(role{controller: true, server: true})
+	cmd.Use, cmd.Short = "run", "Run the controller and the server"
+	cmd.Long = "Run the controller for the Applications of one namespace, and the server, until it is interrupted.\n" +
+		"It can be killed at any time: what it was doing is in the Applications, and the next run goes on.\n" +
+		"Of several replicas one acts; the others stand by and take over when it is gone."
+	return cmd
+}
+
+func controllerCommand() *cobra.Command {
+	cmd := roleCommand(role{controller: true})
+	cmd.Use, cmd.Short = "controller", "Run the controller alone"
+	cmd.Long = "Run the controller half of `towline run`: it acts on Applications and answers `towline server` on --peer-listen."
+	return cmd
+}
+
+func serverCommand() *cobra.Command {
+	cmd := roleCommand(role{server: true})
+	cmd.Use, cmd.Short = "server", "Run the server alone"
+	cmd.Long = "Run the server half of `towline run`: it answers people, and passes on to the leading `towline controller`\n" +
+		"what only that one knows."
+	return cmd
+}
+
+func roleCommand(r role) *cobra.Command {
+	o := runOptions{role: r}
 	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "Run the controller",
-		Long: "Run the controller for the Applications of one namespace, until it is interrupted.\n" +
-			"It can be killed at any time: what it was doing is in the Applications, and the next run goes on.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := logging(o.logFormat, o.logLevel); err != nil {
@@ -62,11 +91,41 @@ func runCommand() *cobra.Command {
 			return o.run(cmd.Context())
 		},
 	}
-	f := cmd.Flags()
+	o.common(cmd.Flags())
+	o.times(cmd.Flags())
+	if r.controller {
+		o.controller(cmd.Flags())
+	}
+	if r.server {
+		o.server(cmd.Flags())
+	}
+	return cmd
+}
+
+// common are the flags of every role.
+func (o *runOptions) common(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"path of the kubeconfig (default: $KUBECONFIG, ~/.kube/config, or the pod's service account)")
 	f.StringVar(&o.context, "context", "", "context of the kubeconfig")
 	f.StringVarP(&o.namespace, "namespace", "n", v1alpha1.DefaultNamespace, "namespace of the Applications and the settings")
+	f.StringVar(&o.metrics, "metrics-address", ":8082", "where /metrics, /healthz and /readyz are served; empty is nowhere")
+	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+}
+
+// times are the flags of the lease, which say how long it takes until a replica
+// that is gone is missed.
+func (o *runOptions) times(f *pflag.FlagSet) {
+	usual := leader.UsualTimes()
+	f.DurationVar(&o.lease.Duration, "lease-duration", usual.Duration,
+		"how long the other replicas wait for one that leads and is not heard of, in whole seconds")
+	f.DurationVar(&o.lease.Deadline, "lease-renew-deadline", usual.Deadline,
+		"how long after its last renewal of the lease a replica writes; shorter than --lease-duration")
+	f.DurationVar(&o.lease.Retry, "lease-retry-period", usual.Retry, "how often the lease is renewed")
+}
+
+// controller are the flags of whoever acts.
+func (o *runOptions) controller(f *pflag.FlagSet) {
 	f.StringVar(&o.data, "data", "", "folder for fetched repositories; it may be lost at any time (default: the user's cache folder)")
 	f.StringVar(&o.plugins, "plugins", "",
 		"folder of the sockets of config management plugins, such as /home/argocd/cmp-server/plugins; empty is no plugins")
@@ -74,33 +133,38 @@ func runCommand() *cobra.Command {
 		"how many applications are worked on at once; where there are several clusters, half as many of one, and half as many more in all")
 	f.DurationVar(&o.audit, "audit", 30*time.Second,
 		"how often an object that is thought to be in sync is checked against the server; 0 is never")
-	f.StringVar(&o.metrics, "metrics-address", ":8082", "where /metrics and /healthz are served; empty is nowhere")
-	f.StringVar(&o.listen, "listen", ":8080", "where the API is served; empty is nowhere")
-	f.BoolVar(&o.insecure, "insecure", false, "serve the API as plain HTTP, for an installation with a proxy in front that does TLS")
 	f.BoolVar(&o.allowExec, "allow-exec-credentials", false,
 		"let cluster secrets name programs that sign in (execProviderConfig); they run as this process does")
-	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
-	return cmd
+	f.StringVar(&o.peerListen, "peer-listen", ":8083", "where other replicas are answered, over mutual TLS; empty is nowhere")
+	f.StringVar(&o.peerAddress, "peer-address", "",
+		"where other replicas reach --peer-listen (default: $POD_IP, or the address that the API server is reached from)")
 }
 
-// parts is everything that a running controller is made of.
+// server are the flags of whoever answers people.
+func (o *runOptions) server(f *pflag.FlagSet) {
+	f.StringVar(&o.listen, "listen", ":8080", "where the API is served; empty is nowhere")
+	f.BoolVar(&o.insecure, "insecure", false, "serve the API as plain HTTP, for an installation with a proxy in front that does TLS")
+}
+
+// parts is everything that a running process is made of.
 type parts struct {
-	namespace  string
-	tracker    object.Tracker
-	engine     *engine.Engine
-	fleet      *fleet.Fleet
-	hub        *hub.Cache
-	settings   *settings.Store
-	sources    *sources
-	pairs      *pairs.Store
-	shelf      *shelf.Shelf
-	scripts    *scripts
-	renders    *renders
-	controller *controller.Controller
-	events     *event.Writer
-	metrics    *metric.Metrics
-	server     *server.Server
+	namespace string
+	role      role
+	tracker   object.Tracker
+	// fleet, sources, pairs, shelf, scripts, renders and oracle are nil where
+	// nobody acts.
+	fleet    *fleet.Fleet
+	hub      *hub.Cache
+	settings *settings.Store
+	sources  *sources
+	pairs    *pairs.Store
+	shelf    *shelf.Shelf
+	scripts  *scripts
+	renders  *renders
+	oracle   *oracle
+	events   *event.Writer
+	metrics  *metric.Metrics
+	server   *server.Server
 	// keeper knows who asks, and rights what they may do.
 	keeper *identity.Keeper
 	rights rights
@@ -116,25 +180,45 @@ type parts struct {
 	tenancy atomic.Pointer[policy.Tenancy]
 	// waveDelay is the pause between waves that the environment asks for.
 	waveDelay time.Duration
+	// setWorkers is how many ApplicationSets are worked on at once.
+	setWorkers int
+
+	ways    ways
+	elector *leader.Elector
+	peers   *leader.Peers
+	// address is where other replicas reach this one.
+	address atomic.Pointer[string]
+	// complete says that everything was read for the first time.
+	complete atomic.Bool
+	// shift is what acts; nil while this process does not lead.
+	shift atomic.Pointer[shift]
+	// telling keeps what a shift is told of applications in order.
+	telling sync.Mutex
 }
 
 func (o runOptions) run(ctx context.Context) error {
-	config, err := restConfig(o.kubeconfig, o.context)
+	w, err := openWays(o)
 	if err != nil {
 		return err
 	}
-	withFaults(config)
-	p, err := o.build(ctx, config)
+	p, err := o.build(ctx, w)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = errors.Join(p.sources.close(), p.pairs.Close()) }()
-	defer p.scripts.close()
-	defer p.renders.Close()
-	if err := p.hub.EnsureDefaultProject(ctx); err != nil {
-		return fmt.Errorf("%w; are the CRDs installed and does namespace %q exist?", err, o.namespace)
+	defer p.close()
+	if err := p.hub.Check(ctx); err != nil {
+		return fmt.Errorf("%w; are the CRDs installed?", err)
 	}
 	return p.run(ctx, o)
+}
+
+func (p *parts) close() {
+	if !p.role.controller {
+		return
+	}
+	p.renders.Close()
+	p.scripts.close()
+	_ = errors.Join(p.sources.close(), p.pairs.Close())
 }
 
 func (p *parts) run(ctx context.Context, o runOptions) error {
@@ -144,14 +228,26 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 	defer cancel()
 	problems := make(chan error, 1)
 	start, started := time.Now(), cluster.Frugal()
-	wg.Go(func() { p.events.Run(ctx) })
 	wg.Go(func() { p.serveMetrics(ctx, o.metrics) })
+	wg.Go(func() { p.servePeers(ctx, o) })
 	wg.Go(func() { p.hub.Run(ctx) })
 	wg.Go(func() { problems <- p.settings.Run(ctx) })
-	wg.Go(func() { p.fleet.Run(ctx) })
+	wg.Go(func() { p.elector.Follow(ctx) })
+	if p.role.controller {
+		wg.Go(func() { p.fleet.Run(ctx) })
+	}
 	slog.InfoContext(ctx, "starting", "version", version, "namespace", o.namespace)
 	if !p.hub.WaitReady(ctx) || !p.settings.WaitReady(ctx) {
 		return interruptedOr(ctx, <-problems)
+	}
+	wg.Go(func() { p.keepPeople(ctx, o) })
+	wg.Go(func() { p.serveAPI(ctx, o) })
+	if !p.role.controller {
+		started()
+		p.complete.Store(true)
+		slog.InfoContext(ctx, "ready", "took", time.Since(start).Round(time.Millisecond))
+		<-ctx.Done()
+		return nil
 	}
 	// The others are read when an application asks for them.
 	select {
@@ -160,11 +256,16 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 		return nil
 	}
 	started()
-	wg.Go(func() { p.keepPeople(ctx, o) })
-	wg.Go(func() { p.serveAPI(ctx, o) })
-	slog.InfoContext(ctx, "ready", "took", time.Since(start).Round(time.Millisecond), "workers", o.workers, "sandbox", p.renders.Sandbox())
-	p.controller.Run(ctx)
-	return nil
+	p.complete.Store(true)
+	p.warm(p.hub.Known()...)
+	began := &start
+	return p.elector.Run(ctx, func(ctx context.Context) error {
+		since := time.Now()
+		if began != nil {
+			since, began = *began, nil
+		}
+		return p.lead(ctx, o, since)
+	})
 }
 
 // interruptedOr is nil when the process was asked to end.

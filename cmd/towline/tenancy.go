@@ -65,16 +65,20 @@ func ownRights(s *settings.Settings) *policy.Tenancy {
 // projectChanged wakes the applications of a project, and of those that have
 // its rules too.
 func (p *parts) projectChanged(name string, apps []string) {
-	p.controller.ProjectChanged(name)
 	p.roleChanged(name)
-	p.wake(apps, controller.User)
+	t := p.shift.Load()
+	if t == nil {
+		return
+	}
+	t.controller.ProjectChanged(name)
+	t.wake(apps, controller.User)
 	tenancy := p.settings.Current().Tenancy
 	if !tenancy.Extends(name) {
 		return
 	}
 	for _, other := range p.hub.KnownProjects() {
 		if globals, _ := tenancy.GlobalsOf(other); slices.Contains(globals, name) {
-			p.wake(p.hub.Members(other.Name), controller.User)
+			t.wake(p.hub.Members(other.Name), controller.User)
 		}
 	}
 }
@@ -85,8 +89,12 @@ func (p *parts) tenancyChanged(now *policy.Tenancy) {
 	if last := p.tenancy.Swap(now); last == nil || reflect.DeepEqual(last, now) {
 		return
 	}
+	t := p.shift.Load()
+	if t == nil {
+		return
+	}
 	for _, app := range p.hub.Known() {
-		p.controller.Enqueue(object.AppName(p.namespace, app.Namespace, app.Name), controller.Resync)
+		t.controller.Enqueue(object.AppName(p.namespace, app.Namespace, app.Name), controller.Resync)
 	}
 }
 

@@ -28,84 +28,56 @@ import (
 	"github.com/towline-cd/towline/internal/shelf"
 )
 
-// build makes the parts. The controller comes last and is told by the others,
-// so they get it through a variable.
-func (o runOptions) build(ctx context.Context, config *rest.Config) (*parts, error) {
-	p := &parts{namespace: o.namespace}
+// build makes the parts. What acts is made when this process leads, and told by
+// the others from then on.
+func (o runOptions) build(ctx context.Context, w ways) (*parts, error) {
+	p := &parts{namespace: o.namespace, role: o.role, ways: w}
 	if n, err := strconv.Atoi(os.Getenv(v1alpha1.EnvSyncWaveDelay)); err == nil && n > 0 {
 		p.waveDelay = time.Duration(n) * time.Second
 	}
-	first, err := settings.Read(ctx, config, o.namespace)
+	first, err := settings.Read(ctx, w.fenced, o.namespace)
 	if err != nil {
 		return nil, err
 	}
-	p.tracker, p.scripts = first.Tracker, newScripts()
-	p.scripts.set(first)
-	if err := p.openHub(ctx, config, hub.Namespaces{Applications: first.AppNamespaces, Sets: first.Sets.Namespaces}); err != nil {
-		return nil, err
-	}
-	if err := p.openReports(config); err != nil {
+	p.tracker, p.setWorkers = first.Tracker, first.Sets.Workers
+	if err := p.openHub(ctx, w.fenced, hub.Namespaces{Applications: first.AppNamespaces, Sets: first.Sets.Namespaces}); err != nil {
 		return nil, err
 	}
 	listeners := settings.Listeners{
 		Settings: p.settingsChanged, Repositories: p.repositoriesChanged, Clusters: p.clustersChanged,
 		Policy: p.rights.policyChanged,
 	}
-	if p.settings, err = settings.New(config, o.namespace, listeners); err != nil {
+	if p.settings, err = settings.New(w.fenced, o.namespace, listeners); err != nil {
 		return nil, err
 	}
-	p.openFleet(config, o.allowExec, first)
-	if err := p.openData(openOptions{dir: o.data, fetching: first.Fetching}); err != nil {
+	dir := ""
+	if o.role.controller {
+		if dir, err = p.openHands(o, first); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.openLeadership(o, dir); err != nil {
 		return nil, err
+	}
+	if err := p.openReports(w.fenced); err != nil {
+		return nil, err
+	}
+	return p, p.openAPI()
+}
+
+// openHands opens what acting takes, and says which folder is ours alone.
+func (p *parts) openHands(o runOptions, first *settings.Settings) (dir string, err error) {
+	p.scripts = newScripts()
+	p.scripts.set(first)
+	p.openFleet(p.ways, o.allowExec, first)
+	if dir, err = p.openData(openOptions{dir: o.data, fetching: first.Fetching}); err != nil {
+		return "", err
 	}
 	if p.renders, err = newRenderHost(o.plugins); err != nil {
-		return nil, err
+		return "", err
 	}
-	answers, err := newOracle(config, oracleOptions{namespace: o.namespace, sets: first.Sets, trust: p.settings.Book().Trust})
-	if err != nil {
-		return nil, err
-	}
-	p.engine = engine.New(engine.Options{
-		SetOptions: engine.SetOptions{Sets: p.hub, Author: p.hub, Oracle: answers, Ancestry: p.sources.git, Known: p.knownClusters},
-
-		Namespace: o.namespace,
-		Hub:       p.hub,
-		Sources:   p.sources,
-		Shelf:     p.shelf,
-		Changer:   p.sources.git,
-		Verifier:  p.sources.git,
-		Renderer:  p.renders,
-		Clusters:  many{p.fleet},
-		Settings:  p.engineSettings,
-		Compiler:  compiler,
-		Pairs:     p.pairs,
-		Projects:  p.hub,
-		Scoped:    scoped{repositories: p.settings.Repositories, clusters: p.settings.Clusters},
-		As:        actAs,
-		Tracker:   first.Tracker,
-		Health:    p.scripts.health,
-		Now:       time.Now,
-		Observe:   p.observe,
-	})
-	p.controller = controller.New(controller.Options{
-		Namespace:  o.namespace,
-		Reconciler: p.engine,
-		Resolver:   p.sources,
-		Touched:    p.engine.Touched,
-		Poll: func() (time.Duration, time.Duration) {
-			s := p.settings.Current()
-			return s.Reconciliation, s.Jitter
-		},
-		Workers:    o.workers,
-		Place:      p.place,
-		Auditor:    p.engine,
-		AuditEvery: o.audit,
-		Projects:   p.engine,
-		Sets:       p.engine,
-		SetWorkers: first.Sets.Workers,
-		Metrics:    p.metrics.Queues(),
-	})
-	return p, p.openAPI(config, func() *engine.Engine { return p.engine })
+	p.oracle, err = newOracle(p.ways.fenced, oracleOptions{namespace: o.namespace, sets: first.Sets, trust: p.settings.Book().Trust})
+	return dir, err
 }
 
 func (p *parts) openHub(ctx context.Context, config *rest.Config, namespaces hub.Namespaces) error {
@@ -124,7 +96,7 @@ func (p *parts) openHub(ctx context.Context, config *rest.Config, namespaces hub
 	}
 	p.hub, err = hub.NewCache(client, hub.Events{
 		Application: p.applicationChanged,
-		Set:         func(old, set *v1alpha1.ApplicationSet) { p.controller.SetChanged(old, set) },
+		Set:         p.setChanged,
 		Project:     p.projectChanged,
 	}, namespaces)
 	if err != nil {
@@ -139,80 +111,91 @@ type openOptions struct {
 	fetching settings.Fetching
 }
 
-// openData opens what is kept on disk, all of which may be lost at any time.
-func (p *parts) openData(o openOptions) error {
+// openData opens what is kept on disk, all of which may be lost at any time, and
+// says where that is. Nobody else has the folder open then.
+func (p *parts) openData(o openOptions) (string, error) {
 	dir := o.dir
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return fmt.Errorf("finding a folder for fetched repositories: %w; set --data", err)
+			return "", fmt.Errorf("finding a folder for fetched repositories: %w; set --data", err)
 		}
 		dir = filepath.Join(cache, "towline", "data")
 	}
 	var err error
-	looked := func(repoURL string) { p.controller.Hint(repoURL) }
+	looked := func(repoURL string) {
+		if t := p.shift.Load(); t != nil {
+			t.controller.Hint(repoURL)
+		}
+	}
 	fetch := fetchOptions{book: bookOf(p.settings.Repositories), looked: looked, Fetching: o.fetching}
 	if p.sources, err = openSources(dir, fetch); err != nil {
-		return err
+		return "", err
 	}
 	if p.shelf, err = shelf.Open(filepath.Join(dir, "renders"), shelfSize); err != nil {
-		return err
+		return "", err
 	}
 	p.pairs, err = pairs.Open(filepath.Join(dir, "pairs"))
-	return err
+	return dir, err
 }
 
 // shelfSize is how much of what was rendered is kept on disk: some ten thousand
 // applications.
 const shelfSize = 512 << 20
 
-func (p *parts) wake(apps []string, cause controller.Cause) {
+func (t *shift) wake(apps []string, cause controller.Cause) {
 	for _, app := range apps {
-		p.controller.Enqueue(app, cause)
+		t.controller.Enqueue(app, cause)
 	}
 }
 
 // objectChanged wakes the applications that a live object belongs to, and
 // those that desire it though it does not carry their mark.
 func (p *parts) objectChanged(server string, c *cluster.Cluster, ch cluster.Change) {
+	t := p.shift.Load()
+	if t == nil {
+		return
+	}
 	p.countChange(server, ch)
-	p.wake(p.engine.Watching(server, ch.Old, ch.New), controller.Drift)
+	t.wake(t.engine.Watching(server, ch.Old, ch.New), controller.Drift)
 	for _, f := range []*object.Fact{ch.Old, ch.New} {
 		if f == nil {
 			continue
 		}
-		p.wake(p.engine.Wanting(server, f.Key), controller.Drift)
+		t.wake(t.engine.Wanting(server, f.Key), controller.Drift)
 		if f.App == "" && f.Owned {
-			p.descendantChanged(c, f)
+			p.descendantChanged(t, c, f)
 		}
 		if f.App == "" {
 			continue
 		}
 		if app, ok := p.ours(f.App); ok {
-			p.controller.Enqueue(app, controller.Drift)
+			t.controller.Enqueue(app, controller.Drift)
 		}
 	}
 }
 
 // descendantChanged wakes the application that an object came from, while that
 // one has something to explain.
-func (p *parts) descendantChanged(c *cluster.Cluster, f *object.Fact) {
+func (p *parts) descendantChanged(t *shift, c *cluster.Cluster, f *object.Fact) {
 	instance, ok := engine.Root(c, f)
 	if !ok {
 		return
 	}
-	if app, ok := p.ours(instance); ok && p.engine.Ailing(app) {
-		p.controller.Enqueue(app, controller.Drift)
+	if app, ok := p.ours(instance); ok && t.engine.Ailing(app) {
+		t.controller.Enqueue(app, controller.Drift)
 	}
 }
 
 // settingsChanged passes on what does not wait for the next look.
 func (p *parts) settingsChanged(s *settings.Settings) {
-	moved := p.scripts.set(s)
-	p.fleet.Each(func(c *cluster.Cluster) {
-		c.SetFilters(filters(s.Exclusions), filters(s.Inclusions))
-		c.Rejudge(moved)
-	})
+	if p.role.controller {
+		moved := p.scripts.set(s)
+		p.fleet.Each(func(c *cluster.Cluster) {
+			c.SetFilters(filters(s.Exclusions), filters(s.Inclusions))
+			c.Rejudge(moved)
+		})
+	}
 	p.tenancyChanged(&s.Tenancy)
 	if !slices.Equal(s.AppNamespaces, p.appNamespaces) {
 		slog.Warn("the namespaces of applications have changed; they take effect with the next start",
@@ -231,9 +214,11 @@ func (p *parts) settingsChanged(s *settings.Settings) {
 // repositoriesChanged wakes the applications of the places that something else
 // is known of now: what they were refused may be given to them.
 func (p *parts) repositoriesChanged(urls []string) {
-	p.controller.RepositoriesChanged(func(repoURL string) bool {
-		return slices.ContainsFunc(urls, func(changed string) bool { return repository.Covers(changed, repoURL) })
-	})
+	if t := p.shift.Load(); t != nil {
+		t.controller.RepositoriesChanged(func(repoURL string) bool {
+			return slices.ContainsFunc(urls, func(changed string) bool { return repository.Covers(changed, repoURL) })
+		})
+	}
 }
 
 func filters(in []settings.Filter) []cluster.Filter {

@@ -137,6 +137,12 @@ func (c *Client) PatchProject(ctx context.Context, name string, patch []byte) er
 	return nil
 }
 
+// Check reads one application, to see whether there can be any.
+func (c *Client) Check(ctx context.Context) error {
+	_, err := c.Applications(ctx, metav1.ListOptions{Limit: 1})
+	return err
+}
+
 // EnsureDefaultProject makes the project that applications without one belong
 // to, wide open as Argo CD has it, unless it is there.
 func (c *Client) EnsureDefaultProject(ctx context.Context) error {
@@ -158,6 +164,10 @@ func (c *Client) EnsureDefaultProject(ctx context.Context) error {
 func classify(err error, doing, name string) error {
 	msg := fmt.Errorf("%s %q: %w", doing, name, err)
 	var status apierrors.APIStatus
+	if decided, ok := errors.AsType[*fault.Error](err); ok {
+		// Whoever carries the requests knows better.
+		return &fault.Error{Class: decided.Class, Reason: decided.Reason, Err: msg}
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return fault.Terminalf(NotFound, "%w", msg)

@@ -32,6 +32,12 @@ type Options struct {
 	Audits func() (asked, wrong int64)
 	// LostEvents is how many events were not written.
 	LostEvents func() (dropped, failed int64)
+	// Leading says that this process is the replica that acts, and Refused how many
+	// writes were not made because it was not.
+	Leading func() bool
+	Refused func() int64
+	// Ready says how it is with this process, and what it waits for.
+	Ready func() (state string, ok bool)
 }
 
 // Cluster is what is known of a destination.
@@ -47,6 +53,7 @@ type Cluster struct {
 // Metrics counts.
 type Metrics struct {
 	registry      *prometheus.Registry
+	ready         func() (string, bool)
 	server        func(v1alpha1.ApplicationDestination) string
 	syncs         *prometheus.CounterVec
 	syncSeconds   *prometheus.CounterVec
@@ -66,7 +73,7 @@ func New(o Options) *Metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), server: o.Server,
+		registry: prometheus.NewRegistry(), server: o.Server, ready: o.Ready,
 		syncs: counter("argocd_app_sync_total", "Number of application syncs.",
 			with(ofApp, "dest_server", "phase", "dry_run")...),
 		syncSeconds: counter("argocd_app_sync_duration_seconds_total", "Seconds that application syncs took, in total.",
@@ -95,6 +102,14 @@ func New(o Options) *Metrics {
 			func() int64 { n, _ := o.LostEvents(); return n }),
 		count("towline_events_failed_total", "Number of Kubernetes Events that the server did not take.",
 			func() int64 { _, n := o.LostEvents(); return n }),
+		count("towline_writes_refused_total", "Number of writes that were not made because this replica does not lead.", o.Refused),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "towline_leading", Help: "1 if this is the replica that acts."},
+			func() float64 {
+				if o.Leading() {
+					return 1
+				}
+				return 0
+			}),
 	)
 	return m
 }

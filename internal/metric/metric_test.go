@@ -48,6 +48,9 @@ func metrics(apps ...*v1alpha1.Application) *metric.Metrics {
 		},
 		Audits:     func() (int64, int64) { return 7, 1 },
 		LostEvents: func() (int64, int64) { return 3, 2 },
+		Leading:    func() bool { return true },
+		Refused:    func() int64 { return 4 },
+		Ready:      func() (string, bool) { return "reading", false },
 	})
 }
 
@@ -106,9 +109,19 @@ towline_events_dropped_total 3
 towline_events_failed_total 2
 towline_gate_audits_total 7
 towline_gate_wrong_total 1
-towline_prune_held_total{name="shop",namespace="argocd",project="sales"} 1`, "\n")
+towline_leading 1
+towline_prune_held_total{name="shop",namespace="argocd",project="sales"} 1
+towline_writes_refused_total 4`, "\n")
 	if d := cmp.Diff(want, scrape(t, m)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	r := httptest.NewRecorder()
+	metrics().Handler().ServeHTTP(r, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	if r.Code != http.StatusServiceUnavailable || r.Body.String() != "reading\n" {
+		t.Errorf("%d: %s", r.Code, r.Body)
 	}
 }
 

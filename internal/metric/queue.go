@@ -46,6 +46,13 @@ func newQueues(r prometheus.Registerer) *queues {
 // Queues gives work queues their metrics.
 func (m *Metrics) Queues() workqueue.MetricsProvider { return m.queues }
 
+// Restart forgets how full the queues were: those that come next are empty.
+func (m *Metrics) Restart() {
+	m.queues.depth.Reset()
+	m.queues.unfinished.Reset()
+	m.queues.longest.Reset()
+}
+
 // NewDepthMetric is how many items wait.
 func (q *queues) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return q.depth.WithLabelValues(name)

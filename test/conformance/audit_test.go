@@ -89,7 +89,7 @@ func (a *audit) read() error {
 		switch {
 		case strings.HasPrefix(e.Name, marks):
 			a.seen[e.Name] = true
-		case strings.HasPrefix(e.User, users) && (e.Writes() || e.DryRun):
+		case strings.HasPrefix(e.User, users) && (e.Writes() || e.DryRun) && e.Resource != "leases":
 			a.writes = append(a.writes, e)
 		}
 	}

@@ -161,7 +161,7 @@ func (f *fixture) launch(path string, environment ...string) {
 	f.log.notify("msg=ready", ready)
 	f.process = exec.CommandContext(context.Background(), path, append([]string{
 		"run",
-		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0", "--listen", "",
+		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug", "--metrics-address", "127.0.0.1:0", "--listen", "", "--peer-listen", "",
 	}, f.flags...)...)
 	f.process.Env = append(os.Environ(), environment...)
 	f.process.Stderr = f.log
@@ -370,14 +370,16 @@ func (f *fixture) edit(gvr schema.GroupVersionResource, name, patch string) {
 }
 
 // requests are those that towline's user has made so far, without reads of its
-// own settings, watches and events, which are written when there is time.
+// own settings, watches, events, which are written when there is time, and what
+// it does to be the one that acts.
 func (f *fixture) requests() []controlplane.Event {
 	f.Helper()
 	all, err := f.trail.Events()
 	f.must(err)
 	var out []controlplane.Event
 	for _, e := range all {
-		if e.User == f.user && e.Verb != "watch" && e.Verb != "list" && e.Resource != "" && e.Resource != "events" {
+		if e.User == f.user && e.Verb != "watch" && e.Verb != "list" && e.Resource != "" && e.Resource != "events" &&
+			e.Resource != "leases" && e.Name != v1alpha1.SecretPeers {
 			out = append(out, e)
 		}
 	}

@@ -95,7 +95,7 @@ func (s *stage) start(t *testing.T) {
 	kubeconfig, err := s.plane.KubeconfigFor(user, "system:masters")
 	check(t, err)
 	process := exec.CommandContext(context.WithoutCancel(t.Context()), *program, "run",
-		"--kubeconfig", kubeconfig, "--namespace", control, "--data", t.TempDir(), "--log-level", "debug", "--metrics-address", "", "--listen", "")
+		"--kubeconfig", kubeconfig, "--namespace", control, "--data", t.TempDir(), "--log-level", "debug", "--metrics-address", "", "--listen", "", "--peer-listen", "")
 	process.Stderr = s.log
 	process.SysProcAttr = dieWithParent()
 	check(t, process.Start())

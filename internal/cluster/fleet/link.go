@@ -156,6 +156,10 @@ func (l *link) explain(caller, ctx context.Context, err error) error {
 	if decided, ok := errors.AsType[*fault.Error](context.Cause(ctx)); ok {
 		return decided
 	}
+	if decided, ok := errors.AsType[*fault.Error](err); ok {
+		// It was not sent; that says nothing of the cluster.
+		return decided
+	}
 	l.doubt()
 	return fault.Transientf(destination.Unreachable, "cluster %s cannot be reached: %w", l.name(), err)
 }

@@ -23,6 +23,9 @@ type Access struct {
 	AllowExec bool
 	// UserAgent is who we say that we are.
 	UserAgent string
+	// Guard has a say in every request to the other clusters, as Own has in those
+	// to ours; nil means that nobody has.
+	Guard func(*rest.Config)
 	// Getenv and ReadFile are where the credentials of clouds come from.
 	Getenv   func(string) string
 	ReadFile func(string) ([]byte, error)
@@ -53,6 +56,9 @@ func (a Access) Config(c destination.Cluster) (*rest.Config, error) {
 	if c.Config.AWS != nil {
 		source := a.eks(*c.Config.AWS)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &signer{next: next, source: source} })
+	}
+	if a.Guard != nil {
+		a.Guard(config)
 	}
 	if c.Config.Exec == nil {
 		return config, nil

@@ -17,6 +17,27 @@ import (
 
 func newSecret(text string) secret.Text { return secret.New(text) }
 
+// Whoever has a say in requests has it for every way to another cluster.
+func TestEveryWayIsGuarded(t *testing.T) {
+	for name, c := range map[string]destination.Config{
+		"a token":     {BearerToken: newSecret("t")},
+		"a proxy":     {ProxyURL: "http://proxy:3128"},
+		"Amazon":      {AWS: &destination.AWS{ClusterName: "c"}},
+		"a program":   {Exec: &destination.Exec{Command: "/bin/true", APIVersion: "client.authentication.k8s.io/v1beta1"}},
+		"insecure":    {TLS: destination.TLS{Insecure: true}},
+		"a user name": {Username: "u", Password: newSecret("p")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var guarded *rest.Config
+			a := Access{Own: &rest.Config{Host: "https://10.0.0.1"}, AllowExec: true, Guard: func(config *rest.Config) { guarded = config }}
+			config, err := a.Config(destination.Cluster{Secret: "s", Server: "https://a", Config: c})
+			if err != nil || config != guarded {
+				t.Errorf("the way was not guarded: %v", err)
+			}
+		})
+	}
+}
+
 func TestWays(t *testing.T) {
 	own := &rest.Config{Host: "https://10.0.0.1", BearerToken: "ours"}
 	program := &destination.Exec{Command: "/usr/local/bin/argocd-k8s-auth", Args: []string{"gcp"}, APIVersion: "client.authentication.k8s.io/v1beta1"}
