@@ -87,8 +87,8 @@ func Forward(o ForwardOptions) http.Handler {
 				return
 			}
 			to, _ := r.Context().Value(targetKey{}).(target)
-			unavailable(w, o.Wait, fmt.Sprintf("the leading replica %s at %s does not answer: %v; if it is gone, another takes over within %s",
-				to.leader.Identity, to.leader.Address, err, o.Wait))
+			unavailable(w, o.Wait, fmt.Sprintf("the leading replica %s at %s does not answer: %v; "+
+				"if it is gone, another takes over within %s", to.leader.Identity, to.leader.Address, err, o.Wait))
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

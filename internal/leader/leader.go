@@ -208,12 +208,11 @@ func (e *Elector) acquire(ctx context.Context) error {
 			switch {
 			case err == nil:
 				return nil
-			case errors.Is(err, errTaken):
-				continue
 			case apierrors.IsNotFound(err):
 				return fmt.Errorf("making lease %q: %w; does namespace %q exist?", e.Name, err, e.Namespace)
+			case !errors.Is(err, errTaken):
+				e.complain(ctx, e.explain("taking", err))
 			}
-			e.complain(ctx, e.explain("taking", err))
 			wait = e.Retry
 		}
 		timer := time.NewTimer(wait)
@@ -244,16 +243,13 @@ func (e *Elector) attempt(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.Deadline)
 	defer cancel()
 	err := e.take(ctx)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		if err := e.read(ctx); err != nil {
-			return err
-		}
-		if _, free := e.free(); !free {
-			return errTaken
-		}
-		return e.take(ctx)
+	if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		return err
 	}
-	return err
+	if err := e.read(ctx); err != nil {
+		return err
+	}
+	return errTaken
 }
 
 // reign lets lead run for as long as the lease is ours.

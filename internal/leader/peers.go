@@ -110,8 +110,10 @@ func (p *Peers) create(ctx context.Context) (*corev1.Secret, error) {
 	}
 	s, err := p.secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:   v1alpha1.SecretPeers,
-			Labels: map[string]string{"app.kubernetes.io/name": v1alpha1.SecretPeers, "app.kubernetes.io/part-of": v1alpha1.PartOfLabelValue},
+			Name: v1alpha1.SecretPeers,
+			Labels: map[string]string{
+				"app.kubernetes.io/name": v1alpha1.SecretPeers, "app.kubernetes.io/part-of": v1alpha1.PartOfLabelValue,
+			},
 		},
 		Type: corev1.SecretTypeOpaque,
 		Data: map[string][]byte{v1alpha1.KeyPeersCACert: cert, v1alpha1.KeyPeersCAKey: key},

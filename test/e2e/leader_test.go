@@ -202,16 +202,16 @@ func (f *fixture) awaitHolder(name string) time.Time {
 
 // many applications, each with a hook and some objects in two waves.
 const (
-	crowd = 50
-	each  = 4
+	throng = 50
+	each   = 4
 )
 
-func crowdName(i int) string { return fmt.Sprintf("crowd-%02d", i) }
+func throngName(i int) string { return fmt.Sprintf("throng-%02d", i) }
 
-func (f *fixture) crowdFiles() map[string]string {
+func (f *fixture) throngFiles() map[string]string {
 	files := map[string]string{}
-	for i := range crowd {
-		app := crowdName(i)
+	for i := range throng {
+		app := throngName(i)
 		for j := range each {
 			files[fmt.Sprintf("%s/%d.yaml", app, j)] = fmt.Sprintf(
 				"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d, annotations: {argocd.argoproj.io/sync-wave: \"%d\"}}\ndata: {n: \"%d\"}\n",
@@ -231,11 +231,11 @@ spec:
 	return files
 }
 
-// crowd makes the applications, and waits until a part of their objects stands.
-func (f *fixture) startCrowd() (revision string) {
+// throng makes the applications, and waits until a part of their objects stands.
+func (f *fixture) startThrong() (revision string) {
 	f.Helper()
-	f.must(f.git.Create("crowd", f.crowdFiles()))
-	revision, err := f.git.Revision("crowd", "main")
+	f.must(f.git.Create("throng", f.throngFiles()))
+	revision, err := f.git.Revision("throng", "main")
 	f.must(err)
 	ctx, cancel := context.WithTimeout(f.Context(), patience)
 	defer cancel()
@@ -243,7 +243,7 @@ func (f *fixture) startCrowd() (revision string) {
 	f.must(err)
 	defer w.Stop()
 	var all strings.Builder
-	for i := range crowd {
+	for i := range throng {
 		fmt.Fprintf(&all, `---
 apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -253,17 +253,17 @@ spec:
   destination: {server: "https://kubernetes.default.svc", namespace: %s}
   source: {repoURL: %q, path: %s, targetRevision: main}
   syncPolicy: {automated: {prune: true, selfHeal: true}}
-`, crowdName(i), f.control, f.dest, f.git.URL("crowd"), crowdName(i))
+`, throngName(i), f.control, f.dest, f.git.URL("throng"), throngName(i))
 	}
 	if out, err := f.kubectlTry(all.String(), "apply", "-f", "-"); err != nil {
 		f.Fatalf("creating the applications: %v\n%s", err, out)
 	}
 	seen := map[string]bool{}
 	for ev := range w.ResultChan() {
-		if u, ok := ev.Object.(metav1.Object); ok && strings.HasPrefix(u.GetName(), "crowd-") {
+		if u, ok := ev.Object.(metav1.Object); ok && strings.HasPrefix(u.GetName(), "throng-") {
 			seen[u.GetName()] = true
 		}
-		if len(seen) >= crowd*each/4 {
+		if len(seen) >= throng*each/4 {
 			return revision
 		}
 	}
@@ -271,15 +271,15 @@ spec:
 	return ""
 }
 
-// checkCrowd waits until all are synced, and checks that nothing was done twice.
-func (f *fixture) checkCrowd(revision string) {
+// checkThrong waits until all are synced, and checks that nothing was done twice.
+func (f *fixture) checkThrong(revision string) {
 	f.Helper()
-	for i := range crowd {
-		f.await(crowdName(i), "synced", synced(revision))
+	for i := range throng {
+		f.await(throngName(i), "synced", synced(revision))
 	}
 	made, applied, by := map[string]int{}, map[string]int{}, map[string]map[string]bool{}
 	for _, e := range f.trailed() {
-		if e.Namespace != f.dest || !e.Writes() || e.Code >= 300 || !strings.HasPrefix(e.Name, "crowd-") {
+		if e.Namespace != f.dest || !e.Writes() || e.Code >= 300 || !strings.HasPrefix(e.Name, "throng-") {
 			continue
 		}
 		what := e.Resource + "/" + e.Name
@@ -296,10 +296,10 @@ func (f *fixture) checkCrowd(revision string) {
 		}
 	}
 	writers := map[string]int{}
-	for i := range crowd {
-		names := []string{"jobs/" + crowdName(i) + "-hook"}
+	for i := range throng {
+		names := []string{"jobs/" + throngName(i) + "-hook"}
 		for j := range each {
-			names = append(names, fmt.Sprintf("configmaps/%s-%d", crowdName(i), j))
+			names = append(names, fmt.Sprintf("configmaps/%s-%d", throngName(i), j))
 		}
 		for _, what := range names {
 			if made[what] != 1 {
@@ -327,9 +327,9 @@ func (f *fixture) trailed() []controlplane.Event {
 	return all
 }
 
-var shortLease = []string{"--lease-duration", "4s", "--lease-renew-deadline", "3s", "--lease-retry-period", "500ms"}
+var shortLease = []string{"--lease-duration", "6s", "--lease-renew-deadline", "4500ms", "--lease-retry-period", "500ms"}
 
-const shortDuration = 4 * time.Second
+const shortDuration = 6 * time.Second
 
 // TestLeaderIsKilledDuringSyncs cuts the power of the acting replica while 50
 // applications are synced. The other one takes over when the lease has run
@@ -339,7 +339,7 @@ func TestLeaderIsKilledDuringSyncs(t *testing.T) {
 	one := f.replica("one", "msg=ready", f.acting("run", shortLease...)...)
 	two := f.replica("two", `msg="standing by"`, f.acting("run", shortLease...)...)
 	stop := two.reading()
-	revision := f.startCrowd()
+	revision := f.startThrong()
 	one.signal(syscall.SIGKILL)
 	killed := time.Now()
 	took := f.awaitHolder("two").Sub(killed)
@@ -347,7 +347,7 @@ func TestLeaderIsKilledDuringSyncs(t *testing.T) {
 	if limit := shortDuration + 2*time.Second; took > limit {
 		t.Errorf("that is more than %s", limit)
 	}
-	f.checkCrowd(revision)
+	f.checkThrong(revision)
 	t.Logf("%d reads were made of the other replica", stop())
 	if state, err := two.read("/readyz"); err != nil || state != "leading\n" {
 		t.Errorf("it says %q, %v", state, err)
@@ -362,13 +362,13 @@ func TestStoppedLeaderWritesNothing(t *testing.T) {
 	f := alone(t)
 	one := f.replica("one", "msg=ready", f.acting("run", shortLease...)...)
 	two := f.replica("two", `msg="standing by"`, f.acting("run", shortLease...)...)
-	revision := f.startCrowd()
+	revision := f.startThrong()
 	one.signal(syscall.SIGSTOP)
 	f.awaitHolder("two")
 	stands := one.awaits(`msg="standing by"`)
 	one.signal(syscall.SIGCONT)
 	stands()
-	f.checkCrowd(revision)
+	f.checkThrong(revision)
 	if state, err := one.read("/readyz"); err != nil || !strings.HasPrefix(state, "standing by; two_") {
 		t.Errorf("the one that slept says %q, %v", state, err)
 	}
@@ -403,11 +403,11 @@ func TestStoppedLeaderWritesNothing(t *testing.T) {
 	ready := one.awaits("msg=ready")
 	two.signal(os.Interrupt)
 	ready()
-	changed := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: crowd-00-0}\ndata: {n: again}\n"
-	next, err := f.git.Commit("crowd", "main", "again", map[string]*string{crowdName(0) + "/0.yaml": &changed})
+	changed := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: throng-00-0}\ndata: {n: again}\n"
+	next, err := f.git.Commit("throng", "main", "again", map[string]*string{throngName(0) + "/0.yaml": &changed})
 	f.must(err)
-	f.refresh(crowdName(0))
-	f.await(crowdName(0), "synced by the first again", synced(next))
+	f.refresh(throngName(0))
+	f.await(throngName(0), "synced by the first again", synced(next))
 }
 
 // TestLeaderThatEndsLetsGo hands over long before the lease runs out, between
