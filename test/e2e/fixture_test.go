@@ -114,14 +114,25 @@ func install(plane *controlplane.Plane) error {
 			{"apply", "-k", filepath.Join(repoRoot(), "config", "crd")},
 			{"wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io", "crd/appprojects.argoproj.io"},
 		} {
-			cmd := exec.CommandContext(context.Background(), plane.Kubectl(), append([]string{"--kubeconfig", plane.Kubeconfig()}, args...)...)
-			if out, err := cmd.CombinedOutput(); err != nil {
+			out, err := installWith(plane, args)
+			// kubectl does not wait for conditions that are not there yet.
+			for tries := 0; err != nil && strings.Contains(out, "accessor error") && tries < 100; tries++ {
+				time.Sleep(100 * time.Millisecond)
+				out, err = installWith(plane, args)
+			}
+			if err != nil {
 				installing = fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
 				return
 			}
 		}
 	})
 	return installing
+}
+
+func installWith(plane *controlplane.Plane, args []string) (string, error) {
+	cmd := exec.CommandContext(context.Background(), plane.Kubectl(), append([]string{"--kubeconfig", plane.Kubeconfig()}, args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // settings replaces the data of argocd-cm. Installations share the cluster and
