@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -73,7 +74,11 @@ func (f *fixture) replica(name, word string, args ...string) *replica {
 
 // acting are the arguments of a replica that may act.
 func (f *fixture) acting(command string, lease ...string) []string {
-	return append([]string{command, "--data", f.TempDir(), "--peer-listen", "127.0.0.1:0"}, lease...)
+	args := append([]string{command, "--data", f.TempDir(), "--peer-listen", "127.0.0.1:0"}, lease...)
+	if command == "run" {
+		args = append(args, "--listen", "127.0.0.1:0", "--insecure")
+	}
+	return args
 }
 
 func (r *replica) signal(s os.Signal) {
@@ -95,43 +100,90 @@ func (r *replica) awaits(word string) (wait func()) {
 	}
 }
 
-var served = regexp.MustCompile(`msg="serving metrics" address=(\S+)`)
+// The places that a replica answers at.
+var (
+	ofMetrics = regexp.MustCompile(`msg="serving metrics" address=(\S+)`)
+	ofPeople  = regexp.MustCompile(`msg="serving the API" address=(\S+)`)
+)
 
-// read asks the replica for something over HTTP.
-func (r *replica) read(path string) (string, error) {
-	at := served.FindStringSubmatch(r.log.String())
+// ask sends a request to a place of the replica; with a body it is a POST.
+func (r *replica) ask(place *regexp.Regexp, path, token, body string) (code int, answer string, err error) {
+	at := place.FindStringSubmatch(r.log.String())
 	if at == nil {
-		return "", fmt.Errorf("%s does not serve", r.user)
+		return 0, "", fmt.Errorf("%s does not serve", r.user)
 	}
 	ctx, cancel := context.WithTimeout(r.f.Context(), 10*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at[1]+path, nil)
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+at[1]+path, strings.NewReader(body))
 	if err != nil {
-		return "", err
+		return 0, "", err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return "", err
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+// read asks for something that is to be answered.
+func (r *replica) read(path string) (string, error) { return well(r.ask(ofMetrics, path, "", "")) }
+
+func well(code int, answer string, err error) (string, error) {
+	if err == nil && code != http.StatusOK {
+		err = fmt.Errorf("%d: %s", code, answer)
 	}
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s: %s", path, response.Status, body)
+	return answer, err
+}
+
+// signIn gets a token of the administrator, which counts for all replicas.
+func (r *replica) signIn() string {
+	r.f.Helper()
+	limit := time.Now().Add(patience)
+	for {
+		password, err := r.f.kubectlTry("", "-n", r.f.control, "get", "secret", v1alpha1.SecretInitialAdmin, "-o",
+			`go-template={{.data.password | base64decode}}`)
+		var session struct{ Token string }
+		if err == nil {
+			var answer string
+			body := fmt.Sprintf(`{"username":"admin","password":%q}`, password)
+			if answer, err = well(r.ask(ofPeople, "/api/v1/session", "", body)); err == nil {
+				r.f.must(json.Unmarshal([]byte(answer), &session))
+				return session.Token
+			}
+		}
+		if time.Now().After(limit) {
+			r.f.Fatalf("nobody can sign in: %v", err)
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return string(body), nil
 }
 
 // reads are what every replica answers, whoever leads.
-var reads = []func(r *replica) error{
-	func(r *replica) error {
+var reads = []func(r *replica, token string) error{
+	func(r *replica, _ string) error {
 		_, err := r.read("/readyz")
 		return err
 	},
-	func(r *replica) error {
+	func(r *replica, _ string) error {
 		_, err := r.read("/metrics")
+		return err
+	},
+	func(r *replica, token string) error {
+		_, err := well(r.ask(ofPeople, "/api/v1/applications?fields=items.metadata.name", token, ""))
+		return err
+	},
+	func(r *replica, token string) error {
+		_, err := well(r.ask(ofPeople, "/api/v1/projects/default", token, ""))
 		return err
 	},
 }
@@ -139,7 +191,7 @@ var reads = []func(r *replica) error{
 // reading makes all reads again and again until the returned function is
 // called, which says how many there were and fails the test for each that was
 // not answered.
-func (r *replica) reading() (stop func() int) {
+func (r *replica) reading(token string) (stop func() int) {
 	ctx, cancel := context.WithCancel(r.f.Context())
 	type result struct {
 		made   int
@@ -151,7 +203,7 @@ func (r *replica) reading() (stop func() int) {
 		for ctx.Err() == nil {
 			for _, read := range reads {
 				sum.made++
-				if err := read(r); err != nil {
+				if err := read(r, token); err != nil {
 					sum.failed = append(sum.failed, err)
 				}
 			}
@@ -353,10 +405,27 @@ func TestLeaderIsKilledDuringSyncs(t *testing.T) {
 	f := alone(t)
 	one := f.replica("one", "msg=ready", f.acting("run", shortLease...)...)
 	two := f.replica("two", `msg="standing by"`, f.acting("run", shortLease...)...)
-	stop := two.reading()
+	f.must(f.git.Create("shop", map[string]string{"shop/settings.yaml": settingsV1}))
+	shop, err := f.git.Revision("shop", "main")
+	f.must(err)
+	f.application("shown", "shop", "shop", automated)
+	f.await("shown", "synced", synced(shop))
+	token := one.signIn()
+	tree := func() (int, string) {
+		code, answer, err := two.ask(ofPeople, "/api/v1/applications/shown/resource-tree", token, "")
+		f.must(err)
+		return code, answer
+	}
+	if code, answer := tree(); code != http.StatusOK || !strings.Contains(answer, `"settings"`) {
+		t.Errorf("what only the leader knows is not passed on: %d %s", code, answer)
+	}
+	stop := two.reading(token)
 	revision := f.startThrong()
 	one.signal(syscall.SIGKILL)
 	killed := time.Now()
+	if code, answer := tree(); code != http.StatusServiceUnavailable || !strings.Contains(answer, "does not answer") {
+		t.Errorf("what only the leader knows, while it is dead: %d %s", code, answer)
+	}
 	took := f.awaitHolder("two").Sub(killed)
 	t.Logf("took over %s after the kill; the lease is %s", took.Round(time.Millisecond), shortDuration)
 	if limit := shortDuration + 2*time.Second; took > limit {
@@ -366,6 +435,9 @@ func TestLeaderIsKilledDuringSyncs(t *testing.T) {
 	t.Logf("%d reads were made of the other replica", stop())
 	if state, err := two.read("/readyz"); err != nil || state != "leading\n" {
 		t.Errorf("it says %q, %v", state, err)
+	}
+	if code, answer := tree(); code != http.StatusOK || !strings.Contains(answer, `"settings"`) {
+		t.Errorf("what only the leader knows, from itself: %d %s", code, answer)
 	}
 }
 
@@ -435,7 +507,7 @@ func TestLeaderThatEndsLetsGo(t *testing.T) {
 	f.must(err)
 	one := f.replica("one", "msg=ready", f.acting("run", long...)...)
 	two := f.replica("two", `msg="standing by"`, f.acting("controller", long...)...)
-	server := f.replica("server", "msg=ready", "server")
+	server := f.replica("server", "msg=ready", "server", "--listen", "")
 	if state, err := server.read("/readyz"); err != nil || state != "serving\n" {
 		t.Errorf("the server says %q, %v", state, err)
 	}
