@@ -22,6 +22,7 @@ var clientsOf = map[string]string{
 	"internal/settings":      "build gives it the fenced way, to read; commands their own",
 	"internal/cluster":       "the fleet gives it the way of a member; commands a configuration of their own",
 	"internal/cluster/fleet": "Access.Config: ours is the fenced way, and Guard has a say in all others",
+	"internal/identity":      "openAPI gives it the open way: people sign in, whoever leads; commands their own",
 	"internal/leader":        "the lease and the peers' secret go around the fence: who leads is decided there",
 	"internal/registrar":     "for commands only",
 	"cmd/towline":            "the oracle, from the fenced way; commands their own",
@@ -40,7 +41,7 @@ var aroundTheFence = map[string]string{
 	"servePeers":     "the address of the API server",
 	"openAPI":        "what the server does for people, whoever leads",
 
-	"environment": command, "hubClient": command, "newPlanner": command, "newGenerator": command, "newActor": command,
+	"environment": command, "withAccounts": command, "hubClient": command, "newPlanner": command, "newGenerator": command, "newActor": command,
 	"installation": command, "openRoster": command, "openTarget": command,
 }
 
