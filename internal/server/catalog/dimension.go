@@ -1,17 +1,17 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 )
 
 // value is one value of a dimension, and the slots that have it.
 type value struct {
-	text  string
-	id    uint32
-	slots set
-	// at is its place among the shared values.
-	at int
+	// lower is the text in lower case.
+	text, lower string
+	id          uint32
+	slots       set
 	// named is how many slots have the value although it is not their name; term is
 	// its number among the texts that a search looks through, if there are such.
 	named int
@@ -28,9 +28,9 @@ type dimension struct {
 	byID []*value
 	free []uint32
 	// single says that a slot has one value at most. Then lone are the slots whose
-	// value nobody else has, and shared the values of all others: many a fleet has a
-	// namespace for each application, and a cost for each value would be one for
-	// each application.
+	// value nobody else has, and shared the values of all others by text: many a
+	// fleet has a namespace for each application, and a cost for each value would be
+	// one for each application.
 	single bool
 	lone   bitmap
 	shared []*value
@@ -78,7 +78,7 @@ func (d *dimension) add(text string, slot uint32, own bool) *value {
 }
 
 func (d *dimension) make(text string) *value {
-	v := &value{text: text}
+	v := &value{text: text, lower: strings.ToLower(text)}
 	if n := len(d.free); n > 0 {
 		v.id, d.free = d.free[n-1], d.free[:n-1]
 		d.byID[v.id] = v
@@ -121,17 +121,17 @@ func (d *dimension) drop(v *value, slot uint32, own bool) {
 }
 
 func (d *dimension) share(v *value) {
-	v.at = len(d.shared)
-	d.shared = append(d.shared, v)
+	at, _ := slices.BinarySearchFunc(d.shared, v.text, compareValue)
+	d.shared = slices.Insert(d.shared, at, v)
 }
 
 func (d *dimension) unshare(v *value) {
-	last := len(d.shared) - 1
-	d.shared[v.at] = d.shared[last]
-	d.shared[v.at].at = v.at
-	d.shared[last] = nil
-	d.shared = d.shared[:last]
+	if at, found := slices.BinarySearchFunc(d.shared, v.text, compareValue); found {
+		d.shared = slices.Delete(d.shared, at, at+1)
+	}
 }
+
+func compareValue(v *value, text string) int { return strings.Compare(v.text, text) }
 
 // any are the slots that have one of the values.
 func (d *dimension) any(slots int, texts ...string) bitmap {
@@ -161,11 +161,11 @@ func (t *terms) add(v *value) {
 		v.term = uint32(len(t.byID))
 		t.byID = append(t.byID, v)
 	}
-	t.grams.add(v.term, strings.ToLower(v.text))
+	t.grams.add(v.term, v.lower)
 }
 
 func (t *terms) remove(v *value) {
-	t.grams.remove(v.term, strings.ToLower(v.text))
+	t.grams.remove(v.term, v.lower)
 	t.byID[v.term] = nil
 	t.free = append(t.free, v.term)
 }
@@ -174,7 +174,7 @@ func (t *terms) remove(v *value) {
 func (t *terms) find(word string, into bitmap) {
 	t.grams.each(word, func(id uint32, sure bool) {
 		v := t.byID[id]
-		if sure || strings.Contains(strings.ToLower(v.text), word) {
+		if sure || strings.Contains(v.lower, word) {
 			v.slots.into(into)
 		}
 	})

@@ -80,25 +80,26 @@ func (c *Catalog) facet(name string, ch *choice, limit int) Facet {
 	return f
 }
 
-// count counts in the way that costs least.
+// count counts in the way that costs least. Values come in the order of their
+// texts.
 func (c *Catalog) count(a axis, of *found, t *top) {
 	base, rest := of.slots, len(c.slots)-of.total
-	if list := of.list(); list != nil {
-		a.countList(list, base, t)
-		return
-	}
 	switch {
 	case a.column == nil || len(a.shared)*len(base)/2 < min(of.total, rest):
 		for _, v := range a.shared {
-			t.add(v.text, v.slots.within(base))
+			t.add(v, v.slots.within(base))
 		}
 	case of.total <= rest:
 		tally(a, func(s *scratch) {
-			for i, w := range base {
-				s.word(a, i, w)
+			if list := of.list(); list != nil {
+				s.list(a, list)
+			} else {
+				for i, w := range base {
+					s.word(a, i, w)
+				}
 			}
-			for _, id := range s.touched {
-				t.add(a.byID[id].text, int(s.counts[id]))
+			for _, v := range s.counted(a) {
+				t.add(v, int(s.counts[v.id]))
 			}
 		})
 	default:
@@ -108,40 +109,15 @@ func (c *Catalog) count(a axis, of *found, t *top) {
 				s.word(a, i, c.live[i]&^w)
 			}
 			for _, v := range a.shared {
-				t.add(v.text, v.slots.n-int(s.counts[v.id]))
+				t.add(v, v.slots.n-int(s.counts[v.id]))
 			}
 		})
 	}
-	a.alone(base, t)
-}
-
-// countList counts a few slots one by one: what is not among them costs nothing.
-func (a axis) countList(list []uint32, base bitmap, t *top) {
-	if a.column == nil {
-		for _, v := range a.shared {
-			n := 0
-			if v.slots.dense == nil || len(v.slots.dense) < len(list) {
-				n = v.slots.within(base)
-			} else {
-				for _, slot := range list {
-					if v.slots.dense.has(slot) {
-						n++
-					}
-				}
-			}
-			t.add(v.text, n)
-		}
-		a.alone(base, t)
+	if list := of.list(); list != nil {
+		a.aloneOf(list, t)
 		return
 	}
-	tally(a, func(s *scratch) {
-		for _, slot := range list {
-			s.one(a.column[slot])
-		}
-		for _, id := range s.touched {
-			t.add(a.byID[id].text, int(s.counts[id]))
-		}
-	})
+	a.alone(base, t)
 }
 
 // others is the result without the filters by one facet.
@@ -203,6 +179,29 @@ func (s *scratch) word(a axis, i int, w uint64) {
 	}
 }
 
+// list counts the slots of a list, but for those that are alone with their
+// value.
+func (s *scratch) list(a axis, slots []uint32) {
+	for _, slot := range slots {
+		if !a.lone.has(slot) {
+			s.one(a.column[slot])
+		}
+	}
+}
+
+// counted are the values that were counted, and maybe others, by text.
+func (s *scratch) counted(a axis) []*value {
+	if len(s.touched)*8 > len(a.shared) {
+		return a.shared
+	}
+	out := make([]*value, len(s.touched))
+	for i, id := range s.touched {
+		out[i] = a.byID[id]
+	}
+	slices.SortFunc(out, func(a, b *value) int { return strings.Compare(a.text, b.text) })
+	return out
+}
+
 // alone adds the slots that are alone with their value.
 func (a axis) alone(base bitmap, to *top) {
 	if !a.single {
@@ -212,99 +211,127 @@ func (a axis) alone(base bitmap, to *top) {
 	for i := range min(len(base), len(a.lone)) {
 		n += bits.OnesCount64(base[i] & a.lone[i])
 	}
+	to.alone += n
 	wanted := min(n, to.limit)
 	for i := 0; wanted > 0; i++ {
 		for w := base[i] & a.lone[i]; w != 0 && wanted > 0; w &= w - 1 {
-			to.add(a.text(uint32(i<<6|bits.TrailingZeros64(w))), 1)
-			n--
+			to.singles = append(to.singles, a.text(uint32(i<<6|bits.TrailingZeros64(w))))
 			wanted--
 		}
 	}
-	to.used += n
+}
+
+// aloneOf is the same for a list.
+func (a axis) aloneOf(slots []uint32, to *top) {
+	if !a.single {
+		return
+	}
+	for _, slot := range slots {
+		if a.lone.has(slot) {
+			if to.alone++; to.alone <= to.limit {
+				to.singles = append(to.singles, a.text(slot))
+			}
+		}
+	}
 }
 
 // top are the values with the highest counts; of equal ones the first by text.
 type top struct {
 	limit int
-	// values are twice as many as wanted at most; worst is the last that has a
-	// place, once there are enough.
+	// all are the values that several applications have, or might have, by text.
+	all []tallied
+	// alone is how many values only one application has, and singles are some of
+	// them.
+	alone   int
+	singles []string
+	// values are the result, and more is how many are not in it.
 	values []Count
-	worst  Count
-	// used is how many values have any.
-	used int
+	more   int
 	// changes says what it was computed from.
 	changes uint64
 }
 
-func compareCounts(a, b Count) int {
-	return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
+type tallied struct {
+	value *value
+	count int
 }
 
-func (t *top) add(text string, n int) {
-	if n <= 0 {
-		return
-	}
-	t.used++
-	one := Count{Value: text, Count: n}
-	if t.worst.Count > 0 && compareCounts(one, t.worst) > 0 {
-		return
-	}
-	if t.values = append(t.values, one); len(t.values) >= 2*t.limit {
-		nearest(t.values, t.limit-1)
-		t.worst = t.values[t.limit-1]
-		t.values = t.values[:t.limit]
+func (t *top) add(v *value, n int) {
+	if n > 0 {
+		t.all = append(t.all, tallied{v, n})
 	}
 }
 
-// finish sorts what is left, and says how many values are not in it.
+// buckets is how many different counts are told apart without sorting.
+const buckets = 256
+
+// finish picks the highest.
 func (t *top) finish() ([]Count, int) {
-	slices.SortFunc(t.values, compareCounts)
-	t.values = t.values[:min(t.limit, len(t.values))]
-	return t.values, t.used - len(t.values)
+	border, equal := t.border()
+	for _, one := range t.all {
+		if one.count <= border {
+			if one.count < border || equal == 0 {
+				continue
+			}
+			equal--
+		}
+		t.values = append(t.values, Count{Value: one.value.text, Count: one.count})
+	}
+	used := len(t.all) + t.alone
+	slices.Sort(t.singles)
+	for _, text := range t.singles {
+		t.values = append(t.values, Count{Value: text, Count: 1})
+	}
+	slices.SortFunc(t.values, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Value, b.Value))
+	})
+	t.values = append(make([]Count, 0, min(t.limit, used)), t.values[:min(t.limit, len(t.values))]...)
+	t.more = used - len(t.values)
+	t.all, t.singles = nil, nil
+	return t.values, t.more
 }
 
-// nearest puts the value in its place that belongs there, with all before it
-// that come before it.
-func nearest(list []Count, place int) {
-	for low, high := 0, len(list)-1; low < high; {
-		pivot := list[low+(high-low)/2]
-		i, j := low, high
-		for i <= j {
-			for compareCounts(list[i], pivot) < 0 {
-				i++
-			}
-			for compareCounts(list[j], pivot) > 0 {
-				j--
-			}
-			if i <= j {
-				list[i], list[j] = list[j], list[i]
-				i++
-				j--
-			}
-		}
-		switch {
-		case place <= j:
-			high = j
-		case place >= i:
-			low = i
-		default:
-			return
-		}
+// border is the lowest count of which some get a place, and how many of it do.
+// Values that come by text get theirs in that order.
+func (t *top) border() (border, equal int) {
+	if len(t.all) <= t.limit {
+		return 0, 0
 	}
+	highest := 0
+	for _, one := range t.all {
+		highest = max(highest, one.count)
+	}
+	// Large counts share a bucket; what is picked too many is sorted out.
+	width := highest/buckets + 1
+	var histogram [buckets + 1]int
+	for _, one := range t.all {
+		histogram[one.count/width]++
+	}
+	above := 0
+	for bucket := buckets; bucket >= 0; bucket-- {
+		if above+histogram[bucket] > t.limit {
+			if width > 1 {
+				return bucket*width - 1, 0
+			}
+			return bucket, t.limit - above
+		}
+		above += histogram[bucket]
+	}
+	return 0, 0
 }
 
 // ofAll counts by everything there is. It is remembered: projects, clusters and
 // namespaces stay the same while states come and go.
 func (a axis) ofAll(live bitmap, limit int) ([]Count, int) {
 	if t := a.top.Load(); t != nil && t.changes == a.changes && t.limit == limit {
-		return t.values, t.used - len(t.values)
+		return t.values, t.more
 	}
 	t := &top{limit: limit, changes: a.changes}
 	for _, v := range a.shared {
-		t.add(v.text, v.slots.n)
+		t.add(v, v.slots.n)
 	}
 	a.alone(live, t)
-	values, more := t.finish()
+	t.finish()
 	a.top.Store(t)
-	return values, more
+	return t.values, t.more
 }

@@ -75,27 +75,46 @@ func (o *order) from(past func(uint32) bool, yield func(uint32) bool) {
 	}
 }
 
-// back walks backwards from the last slot for which past is false. A nil past
-// means all.
-func (o *order) back(past func(uint32) bool, yield func(uint32) bool) {
+// take walks as from does, and takes what is in a bitmap until it has enough.
+func (o *order) take(past func(uint32) bool, of bitmap, want int) []uint32 {
+	out := make([]uint32, 0, want)
+	at, in := o.seek(past)
+	for ; at < len(o.pieces); at, in = at+1, 0 {
+		for _, slot := range o.pieces[at][in:] {
+			if !of.has(slot) {
+				continue
+			}
+			if out = append(out, slot); len(out) == want {
+				return out
+			}
+		}
+	}
+	return out
+}
+
+// takeBack is the same backwards, from the last slot for which past is false.
+func (o *order) takeBack(past func(uint32) bool, of bitmap, want int) []uint32 {
+	out := make([]uint32, 0, want)
 	at, in := len(o.pieces), 0
 	if past != nil {
 		at, in = o.seek(past)
 	}
-	if at < len(o.pieces) {
-		for i := in - 1; i >= 0; i-- {
-			if !yield(o.pieces[at][i]) {
-				return
+	for ; at >= 0; at-- {
+		if at < len(o.pieces) {
+			for _, slot := range slices.Backward(o.pieces[at][:in]) {
+				if !of.has(slot) {
+					continue
+				}
+				if out = append(out, slot); len(out) == want {
+					return out
+				}
 			}
 		}
-	}
-	for at--; at >= 0; at-- {
-		for _, slot := range slices.Backward(o.pieces[at]) {
-			if !yield(slot) {
-				return
-			}
+		if at > 0 {
+			in = len(o.pieces[at-1])
 		}
 	}
+	return out
 }
 
 // seek returns the first place for which past is true.

@@ -103,19 +103,10 @@ func (c *Catalog) walk(q Query, f *found, after *place, want int) []uint32 {
 	if f.total <= few {
 		return c.sorted(q, o, f.slots, past, want)
 	}
-	slots := make([]uint32, 0, want)
-	take := func(slot uint32) bool {
-		if f.slots.has(slot) {
-			slots = append(slots, slot)
-		}
-		return len(slots) < want
-	}
 	if q.Descending {
-		o.back(past, take)
-	} else {
-		o.from(past, take)
+		return o.takeBack(past, f.slots, want)
 	}
-	return slots
+	return o.take(past, f.slots, want)
 }
 
 // sorted sorts what is in the result.

@@ -91,8 +91,11 @@ func TestOrderAgainstASlice(t *testing.T) {
 		if !slices.Equal(model, got) {
 			t.Fatalf("forwards: %d slots, want %d: %v", len(got), len(model), gocmp.Diff(model, got))
 		}
-		got = nil
-		o.back(nil, func(s uint32) bool { got = append(got, s); return true })
+		every := newBitmap(5000)
+		for s := range uint32(5000) {
+			every.put(s)
+		}
+		got = o.takeBack(nil, every, 10_000)
 		slices.Reverse(got)
 		if !slices.Equal(model, got) {
 			t.Fatal("backwards it is another")
@@ -106,13 +109,14 @@ func TestOrderAgainstASlice(t *testing.T) {
 				before = append(before, s)
 			}
 		}
-		got = nil
-		o.from(past, func(s uint32) bool { got = append(got, s); return true })
+		got = o.take(past, every, 10_000)
 		if !slices.Equal(after, got) {
 			t.Fatal("from a place on it is another")
 		}
-		got = nil
-		o.back(past, func(s uint32) bool { got = append(got, s); return true })
+		if some := o.take(past, every, 3); !slices.Equal(after[:min(3, len(after))], some) {
+			t.Fatal("it took more or other than it should")
+		}
+		got = o.takeBack(past, every, 10_000)
 		slices.Reverse(got)
 		if !slices.Equal(before, got) {
 			t.Fatal("backwards from a place it is another")

@@ -279,11 +279,11 @@ func (c *Catalog) search(word string) bitmap {
 		return b
 	}
 	for _, k := range c.labels.byID {
-		if k == nil || !strings.Contains(strings.ToLower(k.text), key) {
+		if k == nil || !strings.Contains(k.lower, key) {
 			continue
 		}
 		for _, v := range k.keyed.byID {
-			if v != nil && strings.HasPrefix(strings.ToLower(v.text), text) {
+			if v != nil && strings.HasPrefix(v.lower, text) {
 				v.slots.into(b)
 			}
 		}
