@@ -116,8 +116,7 @@ var asks = []struct {
 	}},
 	{"asked", func(i, _ int) string {
 		return routeAsked + "/applications?limit=100" + allFacets + []string{
-			"", "&health=Degraded", "&search=" + listNames[i%10],
-			"&sort=-health",
+			"", "&health=Degraded", "&search=" + listNames[i%10], "&sort=-health",
 		}[i%4]
 	}},
 }
@@ -138,8 +137,19 @@ func (l *lists) pages(ctx context.Context) error {
 	}
 	warm := max(l.scale.times/10, 10)
 	for i := range l.scale.times + warm {
-		if err := l.round(ctx, i, i >= warm); err != nil {
-			return err
+		for _, ask := range asks {
+			for _, f := range l.fleets {
+				for _, encoding := range []string{plain, zip} {
+					took, size, err := f.get(ctx, ask.path(i, l.scale.apps), encoding)
+					if err != nil {
+						return err
+					}
+					if i >= warm {
+						f.timings[ask.name+encoding] = append(f.timings[ask.name+encoding], took)
+						f.sizes[ask.name+encoding] = append(f.sizes[ask.name+encoding], size)
+					}
+				}
+			}
 		}
 	}
 	for _, f := range l.fleets {
@@ -148,25 +158,6 @@ func (l *lists) pages(ctx context.Context) error {
 		}
 		if err := l.verify(ctx, f); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// round asks for everything once, and keeps what it took if it counts.
-func (l *lists) round(ctx context.Context, i int, counts bool) error {
-	for _, ask := range asks {
-		for _, f := range l.fleets {
-			for _, encoding := range []string{plain, zip} {
-				took, size, err := f.get(ctx, ask.path(i, l.scale.apps), encoding)
-				if err != nil {
-					return err
-				}
-				if counts {
-					f.timings[ask.name+encoding] = append(f.timings[ask.name+encoding], took)
-					f.sizes[ask.name+encoding] = append(f.sizes[ask.name+encoding], size)
-				}
-			}
 		}
 	}
 	return nil

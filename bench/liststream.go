@@ -158,8 +158,8 @@ func (l *lists) reportStreams(name string, ears []*ear, updates int, arrived boo
 	}
 	r := l.report
 	r.assert(arrived || wrong > 0, "the clients did not come to the end")
-	r.row(name+" delay", fmt.Sprintf("%d × %d", listeners, updates), delays.median(), delays.quantile(0.99), delays.quantile(1), "",
-		"", "", "")
+	r.row(name+" delay", fmt.Sprintf("%d × %d", listeners, updates),
+		delays.median(), delays.quantile(0.99), delays.quantile(1), "", "", "", "")
 	r.atMost(name+"_wrong_states", float64(wrong), 0)
 	r.atMost(name+"_updates_not_heard", float64(missed), 0)
 	r.note(name+"_p99_ms", delays.quantile(0.99))

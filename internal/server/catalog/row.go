@@ -207,10 +207,8 @@ func lineOf(app *v1alpha1.Application) line {
 
 func sources(app *v1alpha1.Application, into *lineSpec) {
 	if h := app.Spec.SourceHydrator; h != nil {
-		into.Source = &lineSource{
-			RepoURL: PlainURL(h.DrySource.RepoURL), Path: h.DrySource.Path,
-			TargetRevision: h.DrySource.TargetRevision,
-		}
+		dry := h.DrySource
+		into.Source = &lineSource{RepoURL: PlainURL(dry.RepoURL), Path: dry.Path, TargetRevision: dry.TargetRevision}
 		return
 	}
 	for _, s := range first(app.Spec.Sources, maxSources) {

@@ -177,11 +177,9 @@ func (a *apps) encoded(row *catalog.Row, of *body) ([]byte, error) {
 		return a.body.Cut(row.JSON)
 	}
 	// The row of a stub says nothing of what it stands for.
-	named := bytes.Join([][]byte{
-		[]byte(`{"metadata":{"name":`), quoted(row.Key.Name), []byte(`,"namespace":`),
-		quoted(row.Key.Namespace), []byte(`}}`),
-	}, nil)
-	return a.body.Cut(named)
+	return a.body.Cut(bytes.Join([][]byte{
+		[]byte(`{"metadata":{"name":`), quoted(row.Key.Name), []byte(`,"namespace":`), quoted(row.Key.Namespace), []byte(`}}`),
+	}, nil))
 }
 
 func (a *apps) encode(app *v1alpha1.Application) ([]byte, error) {

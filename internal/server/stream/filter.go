@@ -23,8 +23,8 @@ type filter struct {
 func filterOf(r *http.Request) (filter, error) {
 	q := r.URL.Query()
 	f := filter{
-		name: q.Get("name"), namespace: q.Get("appNamespace"), projects: list(q, "projects", "project"),
-		repo: catalog.BareRepo(q.Get("repo")),
+		name: q.Get("name"), namespace: q.Get("appNamespace"),
+		projects: list(q, "projects", "project"), repo: catalog.BareRepo(q.Get("repo")),
 	}
 	if text := q.Get("selector"); text != "" {
 		selector, err := labels.Parse(text)
