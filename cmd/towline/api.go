@@ -77,6 +77,7 @@ func (p *parts) openAPI() error {
 		return err
 	}
 	p.guard(&o)
+	p.openLists(&o)
 	p.server, err = server.New(o)
 	return err
 }
@@ -88,6 +89,8 @@ func (p *parts) serveAPI(ctx context.Context, o runOptions) {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	// Streams end when the process does, and do not hold it up.
+	defer context.AfterFunc(ctx, p.lists.close)()
 	wg.Go(func() {
 		if err := p.certificates.Run(ctx); err != nil {
 			slog.ErrorContext(ctx, "the certificate of the server is not kept current", "error", err)

@@ -36,6 +36,7 @@ func (p *parts) guard(o *server.Options) {
 	people := people{p.keeper}
 	o.Verifier, o.Sessions, o.Accounts, o.Tokens, o.Renew = people, people, people, people, people.renew
 	o.Decider = &p.rights
+	p.rights.changed = func() { p.lists.recheck() }
 }
 
 // keepPeople signs people in and out until ctx ends.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cluster"
-	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/transition"
 	"github.com/towline-cd/towline/internal/event"
 	"github.com/towline-cd/towline/internal/metric"
@@ -57,11 +56,7 @@ func (p *parts) applicationChanged(old, app *v1alpha1.Application) {
 	if app == nil {
 		p.metrics.Forget(old)
 	}
-	of := app
-	if of == nil {
-		of = old
-	}
-	p.server.ApplicationChanged(object.AppName(p.namespace, of.Namespace, of.Name), app)
+	p.tellServer(old, app)
 	p.telling.Lock()
 	defer p.telling.Unlock()
 	if t := p.shift.Load(); t != nil {
@@ -72,6 +67,7 @@ func (p *parts) applicationChanged(old, app *v1alpha1.Application) {
 }
 
 func (p *parts) setChanged(old, set *v1alpha1.ApplicationSet) {
+	p.tellServerOfSet(old, set)
 	if t := p.shift.Load(); t != nil {
 		t.controller.SetChanged(old, set)
 	}

@@ -168,6 +168,8 @@ type parts struct {
 	// keeper knows who asks, and rights what they may do.
 	keeper *identity.Keeper
 	rights rights
+	// lists is what the server knows of applications.
+	lists *lists
 	// certificates is what the server shows.
 	certificates *settings.Certificates
 	ignore       atomic.Pointer[ignoreOf]

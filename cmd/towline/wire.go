@@ -150,19 +150,21 @@ func (t *shift) wake(apps []string, cause controller.Cause) {
 }
 
 // objectChanged wakes the applications that a live object belongs to, and
-// those that desire it though it does not carry their mark.
+// those that desire it though it does not carry their mark. Who looks at their
+// trees is told whoever leads.
 func (p *parts) objectChanged(server string, c *cluster.Cluster, ch cluster.Change) {
 	t := p.shift.Load()
-	if t == nil {
-		return
+	if t != nil {
+		p.countChange(server, ch)
+		t.wake(t.engine.Watching(server, ch.Old, ch.New), controller.Drift)
 	}
-	p.countChange(server, ch)
-	t.wake(t.engine.Watching(server, ch.Old, ch.New), controller.Drift)
 	for _, f := range []*object.Fact{ch.Old, ch.New} {
 		if f == nil {
 			continue
 		}
-		t.wake(t.engine.Wanting(server, f.Key), controller.Drift)
+		if t != nil {
+			t.wake(t.engine.Wanting(server, f.Key), controller.Drift)
+		}
 		if f.App == "" && f.Owned {
 			p.descendantChanged(t, c, f)
 		}
@@ -170,7 +172,10 @@ func (p *parts) objectChanged(server string, c *cluster.Cluster, ch cluster.Chan
 			continue
 		}
 		if app, ok := p.ours(f.App); ok {
-			t.controller.Enqueue(app, controller.Drift)
+			p.touched(app)
+			if t != nil {
+				t.controller.Enqueue(app, controller.Drift)
+			}
 		}
 	}
 }
@@ -182,7 +187,12 @@ func (p *parts) descendantChanged(t *shift, c *cluster.Cluster, f *object.Fact) 
 	if !ok {
 		return
 	}
-	if app, ok := p.ours(instance); ok && t.engine.Ailing(app) {
+	app, ok := p.ours(instance)
+	if !ok {
+		return
+	}
+	p.touched(app)
+	if t != nil && t.engine.Ailing(app) {
 		t.controller.Enqueue(app, controller.Drift)
 	}
 }

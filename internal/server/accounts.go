@@ -59,10 +59,7 @@ func (s *Server) login(req *Request) (any, error) {
 		return nil, err
 	}
 	if given.Token != "" {
-		return nil, &Fault{
-			Code:    Unauthenticated,
-			Message: "token-based session creation no longer supported. please upgrade argocd cli to v0.7+",
-		}
+		return nil, badRequest("a session begins with a name and a password, not with a token")
 	}
 	token, err := s.Sessions.Login(req, Login{
 		Name: given.Username, Password: secret.New(given.Password), Source: sourceOf(req.Request),
