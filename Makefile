@@ -32,7 +32,7 @@ build: ## Build bin/towline, one static binary
 
 .PHONY: test
 test: ## Run the unit tests; needs no cluster and takes seconds
-	@packages=$$(go list ./... | grep -v /test/) && GOFLAGS='$(LEAN)' $(TEST) $(RACE) -short -- $$packages
+	@packages=$$(go list ./... | grep -v /test/) && GOFLAGS='-trimpath $(LEAN)' $(TEST) $(RACE) -short -- $$packages
 
 .PHONY: control-plane
 control-plane: ## Build the real control plane, into the cache (once, about ten minutes)
@@ -45,7 +45,7 @@ e2e: control-plane ## Run the end-to-end tests on a real control plane (its firs
 
 .PHONY: e2e-race
 e2e-race:
-	GOFLAGS='$(LEAN)' $(TEST) $(RACE) -p 2 -parallel 4 -count=1 -timeout 40m -- ./test/e2e/... ./test/api/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
+	GOFLAGS='-trimpath $(LEAN)' $(TEST) $(RACE) -p 2 -parallel 4 -count=1 -timeout 40m -- ./test/e2e/... ./test/api/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
 
 # Some 500 runs of the command line: the race detector would only make them slow.
 .PHONY: truth
