@@ -137,18 +137,9 @@ func (l *lists) pages(ctx context.Context) error {
 	}
 	warm := max(l.scale.times/10, 10)
 	for i := range l.scale.times + warm {
-		for _, ask := range asks {
-			for _, f := range l.fleets {
-				for _, encoding := range []string{plain, zip} {
-					took, size, err := f.get(ctx, ask.path(i, l.scale.apps), encoding)
-					if err != nil {
-						return err
-					}
-					if i >= warm {
-						f.timings[ask.name+encoding] = append(f.timings[ask.name+encoding], took)
-						f.sizes[ask.name+encoding] = append(f.sizes[ask.name+encoding], size)
-					}
-				}
+		for _, f := range l.fleets {
+			if err := f.round(ctx, i, l.scale.apps, i >= warm); err != nil {
+				return err
 			}
 		}
 	}
@@ -158,6 +149,23 @@ func (l *lists) pages(ctx context.Context) error {
 		}
 		if err := l.verify(ctx, f); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// round asks for each thing once, plain and compressed.
+func (f *fleet) round(ctx context.Context, i, apps int, counts bool) error {
+	for _, ask := range asks {
+		for _, encoding := range []string{plain, zip} {
+			took, size, err := f.get(ctx, ask.path(i, apps), encoding)
+			if err != nil {
+				return err
+			}
+			if counts {
+				f.timings[ask.name+encoding] = append(f.timings[ask.name+encoding], took)
+				f.sizes[ask.name+encoding] = append(f.sizes[ask.name+encoding], size)
+			}
 		}
 	}
 	return nil

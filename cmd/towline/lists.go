@@ -56,8 +56,8 @@ func (p *parts) openLists(o *server.Options) {
 		},
 	})
 	o.Streams = server.Streams{
-		Applications: http.HandlerFunc(apps.WatchApplications), Tree: http.HandlerFunc(apps.WatchTree), Events: http.HandlerFunc(apps.Events),
-		Sets: http.HandlerFunc(sets.WatchApplications),
+		Applications: http.HandlerFunc(apps.WatchApplications), Tree: http.HandlerFunc(apps.WatchTree),
+		Events: http.HandlerFunc(apps.Events), Sets: http.HandlerFunc(sets.WatchApplications),
 	}
 }
 

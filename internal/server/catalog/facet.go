@@ -91,13 +91,7 @@ func (c *Catalog) count(a axis, of *found, t *top) {
 		}
 	case of.total <= rest:
 		tally(a, func(s *scratch) {
-			if list := of.list(); list != nil {
-				s.list(a, list)
-			} else {
-				for i, w := range base {
-					s.word(a, i, w)
-				}
-			}
+			s.found(a, of)
 			for _, v := range s.counted(a) {
 				t.add(v, int(s.counts[v.id]))
 			}
@@ -118,6 +112,17 @@ func (c *Catalog) count(a axis, of *found, t *top) {
 		return
 	}
 	a.alone(base, t)
+}
+
+// found counts all that was found.
+func (s *scratch) found(a axis, of *found) {
+	if list := of.list(); list != nil {
+		s.list(a, list)
+		return
+	}
+	for i, w := range of.slots {
+		s.word(a, i, w)
+	}
 }
 
 // others is the result without the filters by one facet.
