@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,32 @@ type rights struct {
 	version atomic.Uint64
 	// changed is told after every change; nil is nobody.
 	changed func()
+	roles   knownRoles
+}
+
+// knownRoles are the roles of projects as they were last taken.
+type knownRoles struct {
+	mu sync.Mutex
+	of map[string][]v1alpha1.ProjectRole
+}
+
+// differ remembers the roles of a project, and tells whether they are others.
+func (k *knownRoles) differ(name string, project *v1alpha1.AppProject) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, known := k.of[name]
+	if project == nil {
+		delete(k.of, name)
+		return known
+	}
+	if known && reflect.DeepEqual(before, project.Spec.Roles) {
+		return false
+	}
+	if k.of == nil {
+		k.of = map[string][]v1alpha1.ProjectRole{}
+	}
+	k.of[name] = project.Spec.Roles
+	return true
 }
 
 // policyChanged takes the rules of the installation as they are now.
@@ -26,8 +53,12 @@ func (r *rights) policyChanged(t *rbac.Table) {
 	r.change(func(now *rbac.Rights) (*rbac.Rights, []rbac.Problem) { return now.On(t) })
 }
 
-// projectChanged takes the roles of a project as they are now; nil is that it is gone.
+// projectChanged takes the roles of a project as they are now; nil is that it is gone. A project changes for other
+// reasons too, and whoever listens must not begin anew for them.
 func (r *rights) projectChanged(name string, project *v1alpha1.AppProject) {
+	if !r.roles.differ(name, project) {
+		return
+	}
 	r.change(func(now *rbac.Rights) (*rbac.Rights, []rbac.Problem) {
 		if project == nil {
 			return now.Without(name), nil

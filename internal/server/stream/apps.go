@@ -100,7 +100,7 @@ func (a *apps) begin(ctx context.Context, at start) error {
 }
 
 func (a *apps) handle(ctx context.Context, b batch) error {
-	a.look()
+	before := a.look()
 	if b.lost {
 		// These clients know no word for it: they connect again, and read everything.
 		_ = a.wire.message([]byte(`{"error":{"grpc_code":` + strconv.Itoa(codeAborted) + `,"http_code":409,` +
@@ -108,12 +108,52 @@ func (a *apps) handle(ctx context.Context, b batch) error {
 		_ = a.wire.flush()
 		return errLost
 	}
+	told, err := a.turned(ctx, before, b.entries)
+	if err != nil {
+		return err
+	}
 	for _, e := range b.entries {
+		if told[e.key] {
+			continue
+		}
 		if err := a.tell(ctx, e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// turned tells what another policy means for the client: what it may not see
+// any more is gone, and what it may see now is new. Of the applications that it
+// returns there is nothing more to tell. Whoever has lost all is not kept.
+func (a *apps) turned(ctx context.Context, before *catalog.Eye, waiting []entry) (map[catalog.Key]bool, error) {
+	t, err := a.turn(before, waiting)
+	if err != nil {
+		return nil, err
+	}
+	told := map[catalog.Key]bool{}
+	for _, row := range t.gone {
+		told[row.Key] = true
+		// The row may be newer than the right to see it, so that only its name is told.
+		name, err := a.body.Cut(bare(row.Key))
+		if err != nil {
+			return nil, err
+		}
+		if err := a.line(catalog.Deleted, name); err != nil {
+			return nil, err
+		}
+	}
+	if t.blind() {
+		_ = a.wire.flush()
+		return nil, errGone
+	}
+	for _, row := range t.come {
+		told[row.Key] = true
+		if err := a.send(ctx, catalog.Added, row, nil); err != nil {
+			return nil, err
+		}
+	}
+	return told, nil
 }
 
 // seen is what a change is for one client: who could not see an application
@@ -177,9 +217,14 @@ func (a *apps) encoded(row *catalog.Row, of *body) ([]byte, error) {
 		return a.body.Cut(row.JSON)
 	}
 	// The row of a stub says nothing of what it stands for.
-	return a.body.Cut(bytes.Join([][]byte{
-		[]byte(`{"metadata":{"name":`), quoted(row.Key.Name), []byte(`,"namespace":`), quoted(row.Key.Namespace), []byte(`}}`),
-	}, nil))
+	return a.body.Cut(bare(row.Key))
+}
+
+// bare is an object of which only the name is told.
+func bare(key catalog.Key) []byte {
+	return bytes.Join([][]byte{
+		[]byte(`{"metadata":{"name":`), quoted(key.Name), []byte(`,"namespace":`), quoted(key.Namespace), []byte(`}}`),
+	}, nil)
 }
 
 func (a *apps) encode(app *v1alpha1.Application) ([]byte, error) {

@@ -137,11 +137,19 @@ func (b *browser) begin(behind []entry, found, told bool) error {
 }
 
 func (b *browser) handle(ctx context.Context, todo batch) error {
-	if b.look() {
+	t, err := b.turn(b.look(), todo.entries)
+	if err != nil {
+		return err
+	}
+	if len(t.gone)+len(t.come) > 0 {
 		if err := b.reset(todo.seen, "what you may see has changed"); err != nil {
 			return err
 		}
 		todo.entries = nil
+	}
+	if t.blind() {
+		_ = b.wire.flush()
+		return errGone
 	}
 	if todo.lost {
 		if err := b.reset(todo.seen, "changes came faster than they were read"); err != nil {

@@ -112,12 +112,15 @@ func (s *Streams) open(r *http.Request, f filter) *session {
 	return out
 }
 
-// look asks what the caller may see now, and tells whether that may have
-// changed.
-func (s *session) look() (changed bool) {
+// look asks what the caller may see now. Where that may have changed it returns
+// what it was before; else nil.
+func (s *session) look() (before *catalog.Eye) {
 	eye := s.caller.Eye()
-	before := s.eye.Swap(&eye)
-	return before != nil && (before.Key != eye.Key || before.All != eye.All)
+	before = s.eye.Swap(&eye)
+	if before == nil || before.Key == eye.Key && before.All == eye.All {
+		return nil
+	}
+	return before
 }
 
 func (s *session) sees(row *catalog.Row) bool {

@@ -149,20 +149,50 @@ func TestAChangeOfThePolicy(t *testing.T) {
 		w.hub.Recheck()
 	}
 	policy("1", "shop", "data")
-	w.put(t, "web", "shop", "1")
-	l, e := w.listen(t, "/applications"), w.listen(t, "/events")
-	expect(t, l.message(), "ADDED web shop 1")
-	policy("2", "data")
-	expect(t, e.event(), "reset epoch-1")
+	w.put(t, "cache", "data", "1")
 	w.put(t, "web", "shop", "2")
-	w.put(t, "db", "data", "3")
-	expect(t, l.message(), "ADDED db data 3")
-	expect(t, e.event(), "application epoch-3 ADDED db 3")
+	l, e := w.listen(t, "/applications"), w.listen(t, "/events")
+	expect(t, l.message(), "ADDED cache data 1")
+	expect(t, l.message(), "ADDED web shop 2")
+	policy("2", "data")
+	expect(t, e.event(), "reset epoch-2")
+	expect(t, l.message(), "DELETED web  ")
+	w.put(t, "web", "shop", "3")
+	w.put(t, "db", "data", "4")
+	expect(t, l.message(), "ADDED db data 4")
+	expect(t, e.event(), "application epoch-4 ADDED db 4")
 	policy("3", "shop", "data")
-	expect(t, e.event(), "reset epoch-3")
-	w.put(t, "web", "shop", "4")
-	expect(t, l.message(), "MODIFIED web shop 4")
-	expect(t, e.event(), "application epoch-4 MODIFIED web 4")
+	expect(t, e.event(), "reset epoch-4")
+	expect(t, l.message(), "ADDED web shop 3")
+	// Another policy that says the same changes nothing for anybody.
+	policy("4", "shop", "data")
+	w.put(t, "web", "shop", "5")
+	expect(t, l.message(), "MODIFIED web shop 5")
+	expect(t, e.event(), "application epoch-5 MODIFIED web 5")
+}
+
+// Whoever may see nothing any more is not kept: not by a stream of all, nor by
+// one that is about a part of it.
+func TestAStreamEndsWithItsRights(t *testing.T) {
+	for _, path := range []string{"/applications", "/applications?projects=shop", "/applications?name=web", "/events", "/applications/web/resource-tree"} {
+		t.Run(path, func(t *testing.T) {
+			w := newWorld(t, tuning{})
+			w.look(catalog.Eye{Key: "1", May: func(project, _, _ string) bool { return project == "shop" }})
+			w.put(t, "web", "shop", "1")
+			w.put(t, "db", "data", "2")
+			l := w.listen(t, path)
+			if path != "/events" {
+				l.line()
+			}
+			w.look(catalog.Eye{Key: "2", May: func(project, _, _ string) bool { return project == "data" && strings.Contains(path, "?") }})
+			w.hub.Recheck()
+			for text := l.line(); text != ""; text = l.line() {
+				if strings.Contains(text, "db") {
+					t.Errorf("it tells %q", text)
+				}
+			}
+		})
+	}
 }
 
 func TestEventsGoOnWhereTheyEnded(t *testing.T) {
