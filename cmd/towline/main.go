@@ -41,12 +41,18 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	env := environment()
-	return cli.Report(env, command(env).ExecuteContext(ctx))
+	root := command(env)
+	if filepath.Base(os.Args[0]) == pluginCompletion {
+		root.SetArgs(append([]string{cobra.ShellCompRequestCmd}, os.Args[1:]...))
+	}
+	return cli.Report(env, root.ExecuteContext(ctx))
 }
 
 func command(env *cli.Env) *cobra.Command {
+	use, shown := calledAs(os.Args[0])
 	root := &cobra.Command{
-		Use:           calledAs(os.Args[0]),
+		Use:           use,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: shown},
 		Short:         "Git pulls; the cluster follows",
 		Version:       version,
 		SilenceUsage:  true,
@@ -56,22 +62,29 @@ func command(env *cli.Env) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &cli.UsageError{Err: err} })
 	root.AddCommand(runCommand(), controllerCommand(), serverCommand())
-	root.AddCommand(cli.NewApp(env), cli.NewAppSet(env), cli.NewProj(env), cli.NewCluster(env),
+	root.AddCommand(cli.NewApp(env), cli.NewAppSet(env), cli.NewProj(env), cli.NewCluster(env), cli.NewRepo(env),
 		cli.NewRender(env), cli.NewHealth(env), cli.NewLogin(env), cli.NewLogout(env), cli.NewRelogin(env), cli.NewContext(env),
 		cli.NewAccount(env), cli.NewVersion(env, version), cli.NewAdmin(env))
 	return root
 }
 
-// calledAs is the name that people know the program by: scripts call it argocd,
-// and kubectl as its own plugin.
-func calledAs(path string) string {
+// The names that kubectl calls its plugins by, and asks them for words to
+// complete.
+const (
+	pluginName       = "kubectl-towline"
+	pluginCompletion = "kubectl_complete-towline"
+)
+
+// calledAs is the name of the program, and how people type it: scripts call it
+// argocd, and kubectl as its own plugin.
+func calledAs(path string) (use, shown string) {
 	switch name := filepath.Base(path); name {
 	case "argocd":
-		return name
-	case "kubectl-towline":
-		return "kubectl towline"
+		return name, name
+	case pluginName, pluginCompletion:
+		return pluginName, "kubectl towline"
 	}
-	return "towline"
+	return "towline", "towline"
 }
 
 // noCommand is for words that no command took.
@@ -79,7 +92,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &cli.UsageError{Err: fmt.Errorf("%q is not a command; `%s --help` lists them", args[0], cmd.Name())}
+	return &cli.UsageError{Err: fmt.Errorf("%q is not a command; `%s --help` lists them", args[0], cmd.CommandPath())}
 }
 
 // logging sends every log line to stderr in one format. Of what client-go has

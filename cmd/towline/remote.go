@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/client"
 	"github.com/towline-cd/towline/internal/core/login"
@@ -77,31 +76,15 @@ func withServers(e *cli.Env) {
 		c, err := remoteClient(*f.Remote)
 		return client.Apps{Client: c, Namespace: f.AppNamespace}, err
 	}
+	withReads(e)
 	withoutServer(e)
 }
 
-// withoutServer are the commands that a server does not carry out yet: they say
-// so, rather than work on whatever cluster the kubeconfig happens to name.
+// withoutServer are the commands that have their answer from a server in other
+// ways, or none: they must not work on whatever cluster the kubeconfig happens
+// to name.
 func withoutServer(e *cli.Env) {
-	roster, generator, actor, tenancy := e.Roster, e.Generator, e.Actor, e.Tenancy
-	e.Roster = func(ctx context.Context, f cli.Flags) (cli.Roster, error) {
-		if err := clusterOnly(f); err != nil {
-			return nil, err
-		}
-		return roster(ctx, f)
-	}
-	e.Generator = func(ctx context.Context, f cli.Flags) (cli.Generator, error) {
-		if err := clusterOnly(f); err != nil {
-			return nil, err
-		}
-		return generator(ctx, f)
-	}
-	e.Actor = func(ctx context.Context, app *v1alpha1.Application, f cli.Flags) (cli.Actor, func(), error) {
-		if err := clusterOnly(f); err != nil {
-			return nil, nil, err
-		}
-		return actor(ctx, app, f)
-	}
+	tenancy := e.Tenancy
 	e.Tenancy = func(ctx context.Context, f cli.Flags) (policy.Tenancy, error) {
 		if f.Remote != nil {
 			return policy.Tenancy{}, nil // the server has it, and its own word on windows

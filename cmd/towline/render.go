@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,6 +19,10 @@ import (
 // renderApp renders an application for somebody who looks, with the parts that
 // the controller has.
 func renderApp(ctx context.Context, app *v1alpha1.Application, r cli.Rendering) (cli.Rendered, error) {
+	if r.Live {
+		return cli.Rendered{}, &cli.UsageError{Err: errors.New("what is live is told by a server, and you are signed in to none; " +
+			"\"towline login SERVER\" does that, and \"kubectl get\" asks the cluster itself")}
+	}
 	dir, err := os.MkdirTemp("", "towline-render-")
 	if err != nil {
 		return cli.Rendered{}, fmt.Errorf("making a folder to fetch into: %w", err)

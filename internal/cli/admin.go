@@ -21,6 +21,8 @@ func NewAdmin(env *Env) *cobra.Command {
 		newInitialPassword(env, g), newRBAC(env, g),
 		family(env, &cobra.Command{Use: "settings", Short: "The same commands where argocd has them"}, newRBAC(env, g)))
 	g.register(cmd, env)
+	// Whoever signed in to a server means the cluster here all the same.
+	g.servers.core = true
 	return cmd
 }
 

@@ -1,13 +1,7 @@
 package cli
 
 import (
-	"context"
-	"slices"
-	"strings"
-	"time"
-
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // NewApp makes the command "app" with everything below it.
@@ -42,6 +36,7 @@ func NewApp(env *Env) *cobra.Command {
 		"namespace of the applications, if it is another; NAMESPACE/NAME says it too")
 	for _, sub := range []*cobra.Command{
 		newList(env, g), newGet(env, g), newDiff(env, g), newManifests(env, g), newExplain(env, g), newDrift(env, g), newWindows(env, g),
+		newResources(env, g), newLogs(env, g),
 		newSync(env, g), newWait(env, g), newTerminate(env, g), newHistory(env, g), newRollback(env, g),
 		newHold(env, g), newUnhold(env, g), newConfirm(env, g), newDelete(env, g), newActions(env, g),
 	} {
@@ -56,36 +51,4 @@ func unknown(cmd *cobra.Command, name string) error {
 		return usagef("%q has no command %q; did you mean %s?", cmd.CommandPath(), name, quoted(near, " or "))
 	}
 	return usagef("%q has no command %q; %q shows them", cmd.CommandPath(), name, cmd.CommandPath()+" --help")
-}
-
-// completeTimeout is as long as somebody at a prompt waits for a list.
-const completeTimeout = 3 * time.Second
-
-// complete offers the names of applications to the shell. What goes wrong
-// there only means that nothing is offered.
-func (g *global) complete(env *Env, many bool) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 && !many {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
-		defer cancel()
-		s, _, err := g.connect(ctx, env, nil)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		list, err := s.hub.Applications(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var out []cobra.Completion
-		for _, app := range list.Items {
-			if strings.HasPrefix(app.Name, prefix) && !slices.Contains(args, app.Name) {
-				about := orNothing(string(app.Status.Sync.Status)) + ", " + orNothing(string(app.Status.Health.Status))
-				out = append(out, cobra.CompletionWithDesc(app.Name, about))
-			}
-		}
-		slices.Sort(out)
-		return out, cobra.ShellCompDirectiveNoFileComp
-	}
 }

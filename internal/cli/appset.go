@@ -87,6 +87,7 @@ func newSetList(env *Env, g *global) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVarP(&selector, "selector", "l", "", "only sets with these labels, as in team=shop,tier!=test")
 	f.StringSliceVarP(&projects, "project", "p", nil, "only sets whose applications belong to these projects")
+	g.completed(cmd, env, "project", projectNames(env))
 	return cmd
 }
 

@@ -3,18 +3,13 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/roster"
 )
 
@@ -39,6 +34,7 @@ func NewCluster(env *Env) *cobra.Command {
 	f.StringVarP(&g.Namespace, "hub-namespace", "n", env.namespace(), "namespace of the hub's secrets")
 	f.StringVar(&env.colour, "color", colourAuto, "when to colour: auto, always or never")
 	fixed(cmd, "color", colourAuto, colourAlways, colourNever)
+	g.servers.register(f, env)
 	return cmd
 }
 
@@ -58,6 +54,17 @@ func (g *global) clusters(ctx context.Context, env *Env) (*clustering, error) {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	return &clustering{session: s, roster: r}, nil
+}
+
+// editableClusters are for commands that change the list. That begins in the
+// cluster itself, with logins that no server is given; so who signed in to one
+// says what is meant.
+func (g *global) editableClusters(ctx context.Context, env *Env) (*clustering, error) {
+	c, err := g.clusters(ctx, env)
+	if err == nil && c.flags.Remote != nil {
+		return nil, usagef("%s is not asked for that; --core does it, with your kubeconfig", c.flags.where())
+	}
+	return c, err
 }
 
 func (g *global) completeCluster(env *Env, many bool) cobra.CompletionFunc {
@@ -95,68 +102,6 @@ func (c *clustering) find(ctx context.Context, selector string) (roster.Entry, e
 	}
 }
 
-// The states of a connection, in Argo CD's words.
-const (
-	connected   = "Successful"
-	unconnected = "Failed"
-	unasked     = "Unknown"
-)
-
-// contact is what a cluster said when it was asked.
-type contact struct {
-	Status      string    `json:"status"`
-	Message     string    `json:"message"`
-	AttemptedAt time.Time `json:"attemptedAt"`
-	version     string
-}
-
-const (
-	// contactTimeout is how long one cluster may hold up the list.
-	contactTimeout = 5 * time.Second
-	// contactsAtOnce bounds how many are asked at the same time.
-	contactsAtOnce = 20
-)
-
-// contacts asks all clusters at once. One that does not answer is told as such
-// and keeps nobody from seeing the others.
-func (c *clustering) contacts(ctx context.Context, all []roster.Entry) []contact {
-	out := make([]contact, len(all))
-	places := make(chan struct{}, contactsAtOnce)
-	var wg sync.WaitGroup
-	for i := range all {
-		wg.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			out[i] = c.contact(ctx, all[i])
-		})
-	}
-	wg.Wait()
-	return out
-}
-
-func (c *clustering) contact(ctx context.Context, e roster.Entry) contact {
-	out := contact{Status: unconnected, AttemptedAt: c.env.Now().UTC()}
-	if e.Problem != "" {
-		out.Message = clean(e.Problem)
-		return out
-	}
-	ctx, cancel := context.WithTimeout(ctx, contactTimeout)
-	defer cancel()
-	version, err := c.roster.Probe(ctx, e.Cluster)
-	_, elsewhere := errors.AsType[*roster.ElsewhereError](err)
-	switch {
-	case err == nil:
-		out.Status, out.version = connected, version
-		return out
-	case elsewhere:
-		out.Status = unasked
-	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("no answer within %s", contactTimeout)
-	}
-	out.Message = clean(err.Error())
-	return out
-}
-
 // clusterDocument is a cluster in the structured output, with Argo CD's names.
 type clusterDocument struct {
 	Server           string            `json:"server"`
@@ -182,34 +127,21 @@ type clusterInfo struct {
 // documents are clusters with what they said and how many applications deploy
 // to each.
 func (c *clustering) documents(ctx context.Context, all []roster.Entry) ([]clusterDocument, error) {
-	apps, err := c.hub.Applications(ctx, metav1.ListOptions{})
+	count, err := c.counting(ctx)
 	if err != nil {
-		return nil, c.explain("", err)
+		return nil, err
 	}
 	said := c.contacts(ctx, all)
 	out := make([]clusterDocument, len(all))
 	for i, e := range all {
 		out[i] = clusterDocument{
 			Server: e.Server, Name: e.Name, Config: e.Config, ConnectionState: said[i], ServerVersion: said[i].version,
-			Info:       clusterInfo{said[i], said[i].version, len(deployedTo(apps.Items, e.Cluster))},
+			Info:       clusterInfo{said[i], said[i].version, count(e)},
 			Namespaces: e.Namespaces, ClusterResources: e.ClusterResources, Shard: e.Shard, Project: e.Project,
 			Labels: e.Labels, Annotations: e.Annotations,
 		}
 	}
 	return out, nil
-}
-
-// deployedTo are the names of the applications whose destination is a cluster.
-func deployedTo(apps []v1alpha1.Application, c roster.Cluster) []string {
-	var out []string
-	for i := range apps {
-		d := apps[i].Spec.Destination
-		if d.Server != "" && roster.SameServer(d.Server, c.Server) || d.Server == "" && d.Name != "" && d.Name == c.Name {
-			out = append(out, apps[i].Name)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 const outputServer = "server"
@@ -259,15 +191,24 @@ func (c *clustering) list(ctx context.Context, all []roster.Entry, o output) err
 		t.head = append(t.head, "LOGIN", "APPS", "SHARD", "LABELS")
 	}
 	for _, d := range documents {
-		t.row(clusterRow(d, o.form == outputWide)...)
+		t.row(c.row(d, o.form == outputWide)...)
 	}
 	return t.write(c.env.Out, true)
+}
+
+// login is the way in which one signs in to a cluster. A server does not tell
+// of that.
+func (c *clustering) login(d clusterDocument) string {
+	if c.flags.Remote != nil {
+		return nothing
+	}
+	return d.Config.Login()
 }
 
 // messageWidth is how much of a message a table shows; "get" has all of it.
 const messageWidth = 80
 
-func clusterRow(d clusterDocument, wide bool) []cell {
+func (c *clustering) row(d clusterDocument, wide bool) []cell {
 	server := d.Server
 	if n := len(d.Namespaces); n > 0 {
 		server += " (" + plural(n, "namespace") + ")"
@@ -285,7 +226,7 @@ func clusterRow(d clusterDocument, wide bool) []cell {
 	if d.Shard != nil {
 		shard = strconv.FormatInt(*d.Shard, 10)
 	}
-	return append(row, word(d.Config.Login()), word(strconv.Itoa(d.Info.ApplicationsCount)), word(shard), word(commaed(assigned(d.Labels))))
+	return append(row, word(c.login(d)), word(strconv.Itoa(d.Info.ApplicationsCount)), word(shard), word(commaed(assigned(d.Labels))))
 }
 
 // assigned are labels as people write them.
@@ -373,8 +314,10 @@ func (c *clustering) view(d clusterDocument, e roster.Entry) error {
 	b.field("Namespaces", clean(namespaces))
 	b.field("Project", clean(cmp.Or(d.Project, "all projects")))
 	b.field("Applications", strconv.Itoa(d.Info.ApplicationsCount))
-	b.field("Login", d.Config.Login())
-	b.field("Client cert", yesNo(len(d.Config.TLS.CertData) > 0))
+	if c.flags.Remote == nil {
+		b.field("Login", c.login(d))
+		b.field("Client cert", yesNo(len(d.Config.TLS.CertData) > 0))
+	}
 	b.field("Cert validation", yesNo(!d.Config.TLS.Insecure))
 	if d.Config.ProxyURL != "" {
 		b.field("Proxy", clean(d.Config.ProxyURL.String()))
@@ -384,6 +327,8 @@ func (c *clustering) view(d clusterDocument, e roster.Entry) error {
 	}
 	b.fields("Labels", assigned(d.Labels))
 	b.fields("Annotations", assigned(d.Annotations))
-	b.field("Secret", clean(cmp.Or(e.Secret, "none: it is the cluster that the hub is")))
+	if c.flags.Remote == nil {
+		b.field("Secret", clean(cmp.Or(e.Secret, "none: it is the cluster that the hub is")))
+	}
 	return b.write(c.env.Out)
 }

@@ -62,7 +62,7 @@ func newClusterAdd(env *Env, g *global) *cobra.Command {
 			if err := c.check(); err != nil {
 				return err
 			}
-			s, err := g.clusters(cmd.Context(), env)
+			s, err := g.editableClusters(cmd.Context(), env)
 			if err != nil {
 				return err
 			}

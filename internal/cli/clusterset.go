@@ -97,7 +97,7 @@ func newClusterSet(env *Env, g *global) *cobra.Command {
 				}
 				e.Namespaces = &namespaces
 			}
-			c, err := g.clusters(cmd.Context(), env)
+			c, err := g.editableClusters(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -190,7 +190,7 @@ func newClusterRemove(env *Env, g *global) *cobra.Command {
 		Example: "  towline cluster rm prod\n  towline cluster rm prod --rbac --target-context prod-admin --yes",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := g.clusters(cmd.Context(), env)
+			c, err := g.editableClusters(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -281,7 +281,7 @@ func newClusterRotate(env *Env, g *global) *cobra.Command {
 			"old one. Nobody is without a login at any time.",
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := g.clusters(cmd.Context(), env)
+			c, err := g.editableClusters(cmd.Context(), env)
 			if err != nil {
 				return err
 			}

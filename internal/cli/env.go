@@ -154,6 +154,11 @@ type Env struct {
 	AppSets     func(ctx context.Context, f Flags) (AppSets, error)
 	Roster      func(ctx context.Context, f Flags) (Roster, error)
 	Generator   func(ctx context.Context, f Flags) (Generator, error)
+	// Repositories are what an installation knows of them. Trees and Logs are only
+	// called where an API server is asked.
+	Repositories func(ctx context.Context, f Flags) (Repositories, error)
+	Trees        func(ctx context.Context, f Flags) (Trees, error)
+	Logs         func(ctx context.Context, f Flags) (Logs, error)
 	// Target is a cluster by a context of the kubeconfig, and Member one with
 	// the login that the hub has.
 	Target func(ctx context.Context, f Flags, context string) (Target, error)

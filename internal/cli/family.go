@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -58,28 +57,6 @@ func arguments(cmd *cobra.Command, args []string) error {
 		return usagef("write it as in %q, got %s", strings.TrimSuffix(cmd.UseLine(), " [flags]"), plural(len(args), "argument"))
 	}
 	return nil
-}
-
-// completing offers names to the shell, where the first argument is one.
-func (g *global) completing(env *Env, many bool, names func(context.Context, *session) ([]string, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 && !many {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
-		defer cancel()
-		s, _, err := g.connect(ctx, env, nil)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		all, err := names(ctx, s)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		out := slices.DeleteFunc(all, func(n string) bool { return !strings.HasPrefix(n, prefix) || slices.Contains(args, n) })
-		slices.Sort(out)
-		return out, cobra.ShellCompDirectiveNoFileComp
-	}
 }
 
 // agree asks the person at the terminal. Where there is none the flag has to

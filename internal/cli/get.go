@@ -38,7 +38,7 @@ func newGet(env *Env, g *global) *cobra.Command {
 		},
 		ValidArgsFunction: g.complete(env, false),
 	}
-	c.output.register(cmd, outputJSON, outputYAML, outputWide, outputName, outputTree)
+	c.output.register(cmd, outputJSON, outputYAML, outputWide, outputName, outputTree, outputTreeDetailed)
 	c.refresh.register(cmd)
 	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "keep printing whenever something changes")
 	return cmd
@@ -48,14 +48,29 @@ func (c *getting) run(ctx context.Context, name string) error {
 	if err := c.refresh.run(ctx, c.session, name); err != nil {
 		return err
 	}
-	if c.watch {
+	switch {
+	case c.watch && c.output.drawn():
+		return usagef("-o tree shows a moment; leave out --watch")
+	case c.watch:
 		return c.stream(ctx, name)
 	}
 	app, err := c.hub.Application(ctx, name)
 	if err != nil {
 		return c.explain(name, err)
 	}
-	return c.print(c.env.Out, app)
+	if !c.output.drawn() {
+		return c.print(c.env.Out, app)
+	}
+	v := view{app: app, now: c.env.Now(), palette: c.out, bare: true}
+	if err := v.write(c.env.Out); err != nil {
+		return err
+	}
+	found, err := c.tree(ctx, name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.env.Out)
+	return c.draw(found, c.output.form == outputTreeDetailed)
 }
 
 func (c *getting) print(w io.Writer, app *v1alpha1.Application) error {

@@ -13,6 +13,8 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 )
 
+const outputID = "id"
+
 type remembering struct {
 	*session
 	output output
@@ -38,7 +40,7 @@ func newHistory(env *Env, g *global) *cobra.Command {
 		},
 		ValidArgsFunction: g.complete(env, false),
 	}
-	c.output.register(cmd, outputJSON, outputYAML, outputWide)
+	c.output.register(cmd, outputJSON, outputYAML, outputWide, outputID)
 	return cmd
 }
 
@@ -59,6 +61,12 @@ func (c *remembering) run(ctx context.Context, name string) error {
 		return nil
 	}
 	slices.Reverse(history)
+	if c.output.form == outputID {
+		for _, h := range history {
+			fmt.Fprintln(c.env.Out, h.ID)
+		}
+		return nil
+	}
 	t := &table{head: []string{"ID", "DEPLOYED", "AGO", "TOOK", "BY", "REVISION", "SOURCE"}, palette: c.out}
 	for _, h := range history {
 		t.row(c.row(h)...)

@@ -54,6 +54,7 @@ func newList(env *Env, g *global) *cobra.Command {
 	l.output.register(cmd, outputJSON, outputYAML, outputWide, outputName)
 	cmd.Flags().StringVarP(&l.selector, "selector", "l", "", "only applications with these labels, as in team=shop,tier!=test")
 	cmd.Flags().StringSliceVarP(&l.projects, "project", "p", nil, "only applications of these projects")
+	g.completed(cmd, env, "project", projectNames(env))
 	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "keep printing what changes")
 	cmd.Flags().BoolVar(&l.noHeaders, "no-headers", false, "leave out the headers")
 	return cmd

@@ -13,6 +13,7 @@ type manifesting struct {
 	*session
 	output    output
 	rendering Rendering
+	source    string
 }
 
 func newManifests(env *Env, g *global) *cobra.Command {
@@ -25,7 +26,7 @@ func newManifests(env *Env, g *global) *cobra.Command {
 		Example: "  towline app manifests shop --revision feature-x",
 		Args:    exactlyOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.output.check(); err != nil {
+			if err := c.check(); err != nil {
 				return err
 			}
 			s, names, err := g.connect(cmd.Context(), env, args)
@@ -40,8 +41,27 @@ func newManifests(env *Env, g *global) *cobra.Command {
 	c.output.register(cmd, outputJSON, outputYAML, outputName)
 	cmd.Flags().StringSliceVar(&c.rendering.Revisions, "revision", nil,
 		"render this branch, tag, commit or version, one for each source (default: those of the application)")
+	cmd.Flags().StringVar(&c.source, "source", fromGit, "what to show: git, or live for the objects as they are in the cluster")
+	fixed(cmd, "source", fromGit, fromLive)
 	cmd.Flags().StringVar(&c.rendering.Repo, "local", "", "render a folder of this machine in place of the first repository")
 	return cmd
+}
+
+// Where manifests are taken from.
+const (
+	fromGit  = "git"
+	fromLive = "live"
+)
+
+func (c *manifesting) check() error {
+	c.rendering.Live = c.source == fromLive
+	switch {
+	case c.source != fromGit && c.source != fromLive:
+		return usagef("--source is git or live, not %q", c.source)
+	case c.rendering.Live && (c.rendering.Repo != "" || len(c.rendering.Revisions) > 0):
+		return usagef("what is live has no revision and no folder; leave out --source, or --revision and --local")
+	}
+	return c.output.check()
 }
 
 func (c *manifesting) run(ctx context.Context, name string) error {

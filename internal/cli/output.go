@@ -19,6 +19,8 @@ const (
 	outputWide = "wide"
 	outputName = "name"
 	outputTree = "tree"
+
+	outputTreeDetailed = "tree=detailed"
 )
 
 // output is the -o flag of a command, with the forms that it knows. The empty
@@ -35,9 +37,6 @@ func (o *output) register(cmd *cobra.Command, forms ...string) {
 }
 
 func (o *output) check() error {
-	if o.form == outputTree || strings.HasPrefix(o.form, outputTree+"=") {
-		return usagef("the output %q is not there yet; -o wide lists all objects", o.form)
-	}
 	if o.form != "" && !slices.Contains(o.forms, o.form) {
 		return usagef("the output %q is not known; choose one of %s", o.form, strings.Join(o.forms, ", "))
 	}
@@ -46,6 +45,9 @@ func (o *output) check() error {
 
 // structured reports whether the output is for a program.
 func (o *output) structured() bool { return o.form == outputJSON || o.form == outputYAML }
+
+// drawn reports whether the output is a picture of a tree.
+func (o *output) drawn() bool { return o.form == outputTree || o.form == outputTreeDetailed }
 
 // encode writes a value as JSON or YAML.
 func (o *output) encode(w io.Writer, v any) error {

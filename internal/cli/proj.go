@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 )
@@ -48,21 +47,7 @@ func (g *global) project(ctx context.Context, env *Env) (*projecting, error) {
 }
 
 func (g *global) completeProject(env *Env) cobra.CompletionFunc {
-	return g.completing(env, false, func(ctx context.Context, s *session) ([]string, error) {
-		projects, err := env.AppProjects(ctx, s.flags)
-		if err != nil {
-			return nil, err
-		}
-		list, err := projects.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		var out []string
-		for _, p := range list.Items {
-			out = append(out, p.Name)
-		}
-		return out, nil
-	})
+	return g.completing(env, false, projectNames(env))
 }
 
 // get reads one project.

@@ -34,15 +34,27 @@ func (r *refreshing) run(ctx context.Context, s *session, name string) error {
 	case !r.normal:
 		return nil
 	}
+	ctx, cancel := seconds(r.timeout).limit(ctx)
+	defer cancel()
+	if server, ok := s.hub.(refresher); ok && s.flags.Remote != nil {
+		return r.late(s, name, s.explain(name, server.Refreshed(ctx, name, r.hard)))
+	}
 	patch := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{v1alpha1.AnnotationRefresh: string(kind)},
 	}}
 	if _, err := s.patch(ctx, name, patch); err != nil {
 		return err
 	}
-	ctx, cancel := seconds(r.timeout).limit(ctx)
-	defer cancel()
-	err := s.refreshed(ctx, name)
+	return r.late(s, name, s.refreshed(ctx, name))
+}
+
+// refresher is a server that looks anew by itself, and answers once it has.
+type refresher interface {
+	Refreshed(ctx context.Context, name string, hard bool) error
+}
+
+// late says what no answer means.
+func (r *refreshing) late(s *session, name string, err error) error {
 	if errors.Is(err, errTimeout) {
 		return fmt.Errorf("refreshing application %q: no answer within %d seconds; is the controller of namespace %q running?",
 			name, r.timeout, s.flags.Apps())

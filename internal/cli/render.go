@@ -26,6 +26,9 @@ type Rendering struct {
 	Revisions []string
 	// Kube overrides what the cluster says of itself.
 	Kube manifest.Kube
+	// Live asks for the objects as they are in the cluster, in place of what is
+	// rendered.
+	Live bool
 }
 
 // Rendered is what an application asks for.

@@ -17,6 +17,7 @@ import (
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/rbac"
+	"github.com/towline-cd/towline/internal/core/repository"
 )
 
 // today is the only time that the tests know.
@@ -41,7 +42,8 @@ type desk struct {
 	town     *town
 	files    map[string]string
 	// rbac is the data of argocd-rbac-cm.
-	rbac map[string]string
+	rbac  map[string]string
+	repos []repository.View
 }
 
 type answer struct {
@@ -74,7 +76,8 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 			config, problems := rbac.Read(d.rbac)
 			return config, problems, nil
 		},
-		Drifts: func(context.Context, cli.Flags) (cli.Drifts, error) { return d, nil },
+		Drifts:       func(context.Context, cli.Flags) (cli.Drifts, error) { return d, nil },
+		Repositories: func(context.Context, cli.Flags) (cli.Repositories, error) { return d, nil },
 		Local: func(_ context.Context, dir string, _ *v1alpha1.Application) ([]string, error) {
 			return d.local[dir], nil
 		},
@@ -87,7 +90,7 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 	}
 	d.town.join(env, d.files)
 	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(cli.NewApp(env), cli.NewProj(env), cli.NewAppSet(env), cli.NewCluster(env), cli.NewAdmin(env))
+	root.AddCommand(cli.NewApp(env), cli.NewProj(env), cli.NewAppSet(env), cli.NewCluster(env), cli.NewAdmin(env), cli.NewRepo(env))
 	root.SetArgs(args)
 	root.SetOut(&out)
 	ctx := d.stop

@@ -20,6 +20,8 @@ type view struct {
 	now     time.Time
 	palette palette
 	wide    bool
+	// bare leaves the objects out.
+	bare bool
 }
 
 // labelWidth is that of the longest label of the block.
@@ -34,7 +36,7 @@ func (v *view) write(w io.Writer) error {
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
-	if len(v.app.Status.Resources) == 0 {
+	if v.bare || len(v.app.Status.Resources) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)

@@ -164,31 +164,14 @@ func (a Apps) DeleteApplication(ctx context.Context, name string, uid types.UID)
 	return a.ask(ctx, request{method: http.MethodDelete, path: under("applications", name), query: query, about: about, name: name}, nil)
 }
 
-// Refreshed is one of them after a look at its sources.
-func (a Apps) Refreshed(ctx context.Context, name string, hard bool) (*v1alpha1.Application, error) {
+// Refreshed has one of them looked at anew, and returns when that was done.
+func (a Apps) Refreshed(ctx context.Context, name string, hard bool) error {
 	kind := "normal"
 	if hard {
 		kind = "hard"
 	}
-	return get[*v1alpha1.Application](ctx, a.Client, request{
-		path: under("applications", name), query: a.query(url.Values{"refresh": {kind}}), about: about, name: name,
-	})
-}
-
-// Manifests are what an application is rendered to, an object each.
-func (a Apps) Manifests(ctx context.Context, name, revision string) ([]string, string, error) {
-	query := url.Values{}
-	if revision != "" {
-		query.Set("revision", revision)
-	}
-	var out struct {
-		Manifests []string
-		Revision  string
-	}
-	err := a.ask(ctx, request{
-		method: http.MethodGet, path: under("applications", name, "manifests"), query: a.query(query), about: about, name: name,
-	}, &out)
-	return out.Manifests, out.Revision, err
+	query := a.query(url.Values{"refresh": {kind}, "fields": {"metadata.name"}})
+	return a.ask(ctx, request{method: http.MethodGet, path: under("applications", name), query: query, about: about, name: name}, nil)
 }
 
 // LogOptions say which lines of which pods are wanted.
@@ -198,6 +181,8 @@ type LogOptions struct {
 	Since                                   int64 // seconds
 	Follow, Previous                        bool
 	Filter                                  string
+	MatchCase                               bool
+	Until                                   string // a time
 }
 
 // LogLine is a line of a pod.
@@ -213,10 +198,14 @@ func (a Apps) Logs(ctx context.Context, name string, o LogOptions, each func(Log
 	query := a.query(url.Values{"follow": {strconv.FormatBool(o.Follow)}, "previous": {strconv.FormatBool(o.Previous)}})
 	for key, value := range map[string]string{
 		"group": o.Group, "kind": o.Kind, "namespace": o.Namespace, "resourceName": o.Name, "container": o.Container, "filter": o.Filter,
+		"untilTime": o.Until,
 	} {
 		if value != "" {
 			query.Set(key, value)
 		}
+	}
+	if o.MatchCase {
+		query.Set("matchCase", "true")
 	}
 	if o.Tail > 0 {
 		query.Set("tailLines", strconv.FormatInt(o.Tail, 10))

@@ -3,6 +3,7 @@ package client_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,8 +16,11 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/client"
+	"github.com/towline-cd/towline/internal/core/appset"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/login"
+	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/roster"
 	"github.com/towline-cd/towline/internal/core/secret"
 )
 
@@ -47,12 +51,24 @@ func TestWhatIsAsked(t *testing.T) {
 	_, _ = c.CanI(ctx, "sync", "applications", "retail/*")
 	_, _ = c.Project(ctx, "../accounts")
 	_ = c.DeleteToken(ctx, "ci", "a b")
+	_, _ = apps.Manifests(ctx, "shop", nil)
+	_, _ = apps.Manifests(ctx, "shop", []string{"v1"})
+	_, _ = apps.Manifests(ctx, "shop", []string{"v1", "v2"})
+	_, _ = apps.Tree(ctx, "shop")
+	_, _ = apps.ActionsOf(ctx, &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, object.Key{Group: "apps", Kind: "Deployment", Name: "web"})
+	_ = apps.Refreshed(ctx, "shop", true)
 	want := []string{
 		"GET /cd/api/v1/applications/shop?appNamespace=team Bearer token",
 		"GET /cd/api/v1/applications?appNamespace=team&name=shop&selector=tier%3Dweb Bearer token",
 		"GET /cd/api/v1/account/can-i/applications/sync/retail%2F%2A Bearer token",
 		"GET /cd/api/v1/projects/..%2Faccounts Bearer token",
 		"DELETE /cd/api/v1/account/ci/token/a%20b Bearer token",
+		"GET /cd/api/v1/applications/shop/manifests?appNamespace=team Bearer token",
+		"GET /cd/api/v1/applications/shop/manifests?appNamespace=team&revision=v1 Bearer token",
+		"GET /cd/api/v1/applications/shop/manifests?appNamespace=team&revisions=v1&revisions=v2&sourcePositions=1&sourcePositions=2 Bearer token",
+		"GET /cd/api/v1/applications/shop/resource-tree?appNamespace=team Bearer token",
+		"GET /cd/api/v1/applications/shop/resource/actions?appNamespace=team&group=apps&kind=Deployment&namespace=&resourceName=web Bearer token",
+		"GET /cd/api/v1/applications/shop?appNamespace=team&fields=metadata.name&refresh=hard Bearer token",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
@@ -158,5 +174,43 @@ func TestLogs(t *testing.T) {
 	stop := errors.New("enough")
 	if err := (client.Apps{Client: c}).Logs(t.Context(), "shop", client.LogOptions{}, func(client.LogLine) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("the reader's error is %v", err)
+	}
+}
+
+// What a server says of a cluster is kept with its entry; it says nothing of a login.
+func TestClusters(t *testing.T) {
+	c := dial(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"items":[{"server":"https://a","name":"a","config":{"tlsClientConfig":{"insecure":true}},"shard":2,
+			"connectionState":{"status":"Failed","message":"no route","attemptedAt":null},"serverVersion":"1.35","info":{"applicationsCount":3}}]}`))
+	}, nil)
+	all, err := client.Clusters{Client: c}.Entries(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d entries: %v", len(all), err)
+	}
+	e := all[0]
+	want := roster.Report{Status: "Failed", Message: "no route", Version: "1.35", Applications: 3}
+	if diff := cmp.Diff(want, *e.Report); diff != "" || e.Server != "https://a" || !e.Config.TLS.Insecure || *e.Shard != 2 {
+		t.Errorf("the entry is %+v\n%s", e, diff)
+	}
+	if err := (client.Clusters{Client: c}).Edit(t.Context(), "", roster.Edit{}); err == nil || !strings.Contains(err.Error(), "--core") {
+		t.Errorf("an edit is %v", err)
+	}
+}
+
+// The problems of a set come as texts, with the application that each is about.
+func TestGenerate(t *testing.T) {
+	var asked string
+	c := dial(t, func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		asked = r.URL.Path + " " + string(text)
+		_, _ = w.Write([]byte(`{"applications":[{"metadata":{"name":"shop-one"}}],"problems":["shop-two: no cluster","the list is empty"]}`))
+	}, nil)
+	apps, problems, err := client.Apps{Client: c}.Generate(t.Context(), &v1alpha1.ApplicationSet{ObjectMeta: metav1.ObjectMeta{Name: "shops"}})
+	want := []appset.Problem{{Name: "shop-two", Message: "no cluster"}, {Message: "the list is empty"}}
+	if diff := cmp.Diff(want, problems); err != nil || diff != "" || len(apps) != 1 || apps[0].Name != "shop-one" {
+		t.Errorf("%v, %v\n%s", apps, err, diff)
+	}
+	if !strings.HasPrefix(asked, `/api/v1/applicationsets/generate {"applicationSet":{"metadata":{"name":"shops","namespace":""}`) {
+		t.Errorf("it asks %s", asked)
 	}
 }

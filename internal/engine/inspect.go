@@ -272,8 +272,8 @@ func (e *Engine) PodsOf(ctx context.Context, app *v1alpha1.Application, below ob
 
 // fits says that a key is one that was asked for; what the question leaves open fits all.
 func fits(asked, k object.Key) bool {
-	return (asked.Kind == "" || asked.Kind == k.Kind && asked.Group == k.Group) && (asked.Name == "" || asked.Name == k.Name) &&
-		(asked.Namespace == "" || asked.Namespace == k.Namespace)
+	return (asked.Kind == "" || asked.Kind == k.Kind) && (asked.Group == "" || asked.Group == k.Group) &&
+		(asked.Name == "" || asked.Name == k.Name) && (asked.Namespace == "" || asked.Namespace == k.Namespace)
 }
 
 // Logs is what a pod of an application writes. The pod is one of those that PodsOf named.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/repository"
@@ -112,6 +113,18 @@ type Entry struct {
 	Managed bool
 	// Problem says what of the secret cannot be read.
 	Problem string
+	// Report is what a server knows of it; nil where none was asked.
+	Report *Report
+}
+
+// Report is how it is with a cluster, as a server that watches it knows.
+type Report struct {
+	// Status is Successful, Failed or Unknown.
+	Status, Message string
+	Version         string
+	AttemptedAt     time.Time
+	// Applications is how many deploy to it.
+	Applications int
 }
 
 // Find picks entries as people name them: by the URL of the server, or by the name.
