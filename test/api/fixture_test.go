@@ -47,12 +47,20 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	s := bareStage(t, strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")))
+	s.install()
+	s.settle()
+	return s
+}
+
+// bareStage has a place for an installation, and nothing of it yet.
+func bareStage(t *testing.T, name string) *stage {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the control plane; run without -short")
 	}
 	t.Parallel()
 	plane := controlplane.Shared(t)
-	name := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
 	s := &stage{
 		T: t, plane: plane, git: gitserver.New(t), control: name, dest: name + "-dest", log: &journal{lines: make(chan struct{})},
 		client: &http.Client{Transport: &http.Transport{
@@ -63,14 +71,27 @@ func newStage(t *testing.T) *stage {
 	s.must(err)
 	s.hub, err = hub.New(config, s.control)
 	s.must(err)
-	// The tests stand beside each other, and two who make the same CRD at once are in each other's way.
-	func() {
-		installing.Lock()
-		defer installing.Unlock()
-		s.kubectl("", "apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
-		s.kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io",
-			"crd/appprojects.argoproj.io")
-	}()
+	return s
+}
+
+// install makes the CRDs. The tests stand beside each other, and two who make the same one at once are in each other's way.
+func (s *stage) install() {
+	s.Helper()
+	installing.Lock()
+	defer installing.Unlock()
+	s.kubectl("", "apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
+	s.established()
+}
+
+func (s *stage) established() {
+	s.Helper()
+	s.kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io",
+		"crd/appprojects.argoproj.io")
+}
+
+// settle makes the namespaces and the settings.
+func (s *stage) settle() {
+	s.Helper()
 	s.apply(fmt.Sprintf(`
 apiVersion: v1
 kind: Namespace
@@ -100,7 +121,6 @@ data:
     p, role:web, projects, get, web, allow
     g, dev, role:web
 `, s.control, s.dest))
-	return s
 }
 
 func (s *stage) must(err error) {

@@ -33,7 +33,23 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "building towline: %v\n%s", err, out)
 		return 1
 	}
-	return controlplane.Main(m, controlplane.Options{Name: "api", Nodes: 1})
+	logs, err := podLogs(dir)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return controlplane.Main(m, controlplane.Options{Name: "api", Nodes: 1, KwokConfig: []string{logs}})
+}
+
+// podLogs has all pods write the same lines; nothing runs in them.
+func podLogs(dir string) (config string, err error) {
+	lines, config := filepath.Join(dir, "pod.log"), filepath.Join(dir, "logs.yaml")
+	text := "2026-01-02T15:04:05.000000000Z stdout F the first line\n2026-01-02T15:04:06.000000000Z stdout F the last line\n"
+	if err := os.WriteFile(lines, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	object := "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: ClusterLogs\nmetadata: {name: all}\nspec: {logs: [{logsFile: " + lines + ", follow: true}]}\n"
+	return config, os.WriteFile(config, []byte(object), 0o600)
 }
 
 // repoRoot: a test runs in the folder of its package.
