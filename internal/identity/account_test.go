@@ -55,8 +55,8 @@ func TestFirstStart(t *testing.T) {
 	for _, k := range keepers {
 		verified(t, k, token)
 	}
-	if m.writes[v1alpha1.SecretSettings] != 1 || m.writes[v1alpha1.SecretInitialAdmin] != 1 {
-		t.Errorf("the secrets were written %v times", m.writes)
+	if a, b := m.written(v1alpha1.SecretSettings), m.written(v1alpha1.SecretInitialAdmin); a != 1 || b != 1 {
+		t.Errorf("the secrets were written %d and %d times", a, b)
 	}
 }
 

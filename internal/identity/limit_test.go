@@ -65,7 +65,7 @@ func TestParallelGuessesGetNoMoreTries(t *testing.T) {
 	if _, err := k.Login(t.Context(), Attempt{Name: "bob", Password: text("bob-hash"), Source: "192.0.2.1"}); err != nil {
 		t.Errorf("after the window nobody can sign in: %v", err)
 	}
-	if writes := m.writes[v1alpha1.SecretSessions]; writes > 3*defaultTries*len(names)+1 {
+	if writes := m.written(v1alpha1.SecretSessions); writes > 3*defaultTries*len(names)+1 {
 		t.Errorf("the secret was written %d times", writes)
 	}
 }

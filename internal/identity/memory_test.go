@@ -102,6 +102,13 @@ func (m *memory) put(s *corev1.Secret) (*corev1.Secret, error) {
 	return s.DeepCopy(), nil
 }
 
+// written is how often a secret was written.
+func (m *memory) written(name string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.writes[name]
+}
+
 func (m *memory) follow(ctx context.Context, name string, e events) error {
 	m.mu.Lock()
 	m.watchers = append(m.watchers, e)
