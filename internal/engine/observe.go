@@ -304,8 +304,9 @@ func (e *Engine) input(o *observation, project policy.Project, rendered manifest
 // mark is how the application's objects are marked.
 func (e *Engine) mark(o *observation) plan.Mark {
 	m := plan.Mark{App: o.instance, Destination: o.app.Spec.Destination.Namespace, Tracker: e.Tracker}
-	if o.options.Namespace(o.app) != "" {
-		m.Namespace = o.app.Spec.SyncPolicy.ManagedNamespaceMetadata
+	// An operation may ask for the namespace where the application has no policy.
+	if p := o.app.Spec.SyncPolicy; p != nil && o.options.Namespace(o.app) != "" {
+		m.Namespace = p.ManagedNamespaceMetadata
 	}
 	return m
 }
