@@ -24,7 +24,7 @@ var clientsOf = map[string]string{
 	"internal/cluster/fleet": "Access.Config: ours is the fenced way, and Guard has a say in all others",
 	"internal/identity":      "openAPI gives it the open way: people sign in, whoever leads; commands their own",
 	"internal/leader":        "the lease and the peers' secret go around the fence: who leads is decided there",
-	"internal/registrar":     "for commands only",
+	"internal/registrar":     "openWriting gives it the fenced way; commands their own. A probe only asks for a version",
 	"cmd/towline":            "the oracle, from the fenced way; commands their own",
 }
 

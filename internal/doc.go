@@ -38,7 +38,8 @@
 //   - worker: how this program runs itself as a process that is not trusted; what render and script have in common.
 //   - hub: typed access to the Applications, ApplicationSets and AppProjects of the cluster that Towline runs in.
 //   - forge: GitHub, GitLab, Gitea and services of users asked for what the generators of ApplicationSets want to know.
-//   - registrar: clusters put on the hub's list and taken off: their secret there, and the account that they give us.
+//   - registrar: clusters and repositories put on the hub's lists and taken off: their secrets there, the account that a
+//     cluster gives us, and whom to trust.
 //   - client: the API of a server as the command line asks it, with answers as the hub would give them.
 //   - identity: who is calling: tokens and passwords of local accounts checked and made, sessions ended, guesses limited.
 //   - leader: which of several replicas acts; a fence before the writes of the others, and a way for them to pass on what
@@ -78,6 +79,7 @@
 //   - core/rbac: the lines of argocd-rbac-cm and the roles of projects turned into answers, each with the line that decided.
 //   - core/account: what is known of the local accounts, and whether the claims of a token hold.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
+//   - core/wish: what people ask of an application by hand: why it cannot be, and what is to be written.
 //   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
 //   - core/transition: two states of an application turned into what changed between them.
 //   - core/status: a plan and its progress turned into the status that people and scripts read.

@@ -56,7 +56,7 @@ func (p *parts) openAPI() error {
 		Version: server.Version{
 			Version: version, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		},
-		Hub: p.hub, Sets: p.hub, Inspector: look, Reader: look, Adviser: look,
+		Hub: p.hub, Sets: p.hub, Inspector: look, Reader: look, Adviser: look, Hands: look,
 		Places: registry{p}, Events: told{events}, Settings: p.serverSettings,
 		Leading: func() bool { return acting() != nil },
 		Forward: leader.Forward(leader.ForwardOptions{
@@ -74,6 +74,9 @@ func (p *parts) openAPI() error {
 		o.Sources = content{p.sources}
 	}
 	if err := p.openKeeper(config); err != nil {
+		return err
+	}
+	if err := p.openWriting(&o); err != nil {
 		return err
 	}
 	p.guard(&o)
@@ -127,6 +130,7 @@ func (p *parts) serverSettings() server.Settings {
 		},
 		ApplicationLinks: linkTemplates(s.ApplicationLinks), ResourceLinks: linkTemplates(s.ResourceLinks),
 		ProjectLinks: linkTemplates(s.ProjectLinks), Tenancy: all.Tenancy,
+		NoReplace: s.NoReplace, RollbackRight: all.Access.Rollback, RevisionRight: all.Access.Revision, AppNamespaces: p.appNamespaces,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/metric"
+	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
 )
 
@@ -60,6 +61,8 @@ func (p *parts) openFleet(w ways, allowExec bool, first *settings.Settings) {
 // clustersChanged takes the destinations as they are now, and wakes those of
 // whose clusters something else is known.
 func (p *parts) clustersChanged(old, now *destination.Set) {
+	// What they are waiting for is known when this is over.
+	defer p.server.Changed(server.TopicClusters)
 	if p.fleet == nil {
 		return
 	}

@@ -119,6 +119,7 @@ func (p *parts) tellServerOfSet(old, set *v1alpha1.ApplicationSet) {
 		slog.Warn("a set cannot be listed", "set", set.Name, "error", err)
 	}
 	p.lists.changes.Notify("applicationsets")
+	p.server.Changed(server.TopicSets)
 }
 
 // touched says that the tree of an application looks different.

@@ -12,6 +12,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
 )
 
@@ -66,6 +67,7 @@ func ownRights(s *settings.Settings) *policy.Tenancy {
 // its rules too.
 func (p *parts) projectChanged(name string, apps []string) {
 	p.roleChanged(name)
+	p.server.Changed(server.TopicProjects)
 	t := p.shift.Load()
 	if t == nil {
 		return

@@ -24,6 +24,7 @@ import (
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/pairs"
 	"github.com/towline-cd/towline/internal/script"
+	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
 )
@@ -224,6 +225,7 @@ func (p *parts) settingsChanged(s *settings.Settings) {
 // repositoriesChanged wakes the applications of the places that something else
 // is known of now: what they were refused may be given to them.
 func (p *parts) repositoriesChanged(urls []string) {
+	p.server.Changed(server.TopicRepositories)
 	if t := p.shift.Load(); t != nil {
 		t.controller.RepositoriesChanged(func(repoURL string) bool {
 			return slices.ContainsFunc(urls, func(changed string) bool { return repository.Covers(changed, repoURL) })

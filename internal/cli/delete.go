@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 const (
@@ -159,7 +160,7 @@ func (c *deleting) remove(ctx context.Context, app *v1alpha1.Application) error 
 		if now.UID != uid {
 			return nil, fmt.Errorf("deleting application %q: it was deleted and made anew meanwhile", now.Name)
 		}
-		return c.finalizers(now), nil
+		return wish.Removal{Cascade: c.cascade, Background: c.propagation == background}.Patch(now), nil
 	})
 	if err != nil {
 		return err
@@ -173,34 +174,6 @@ func (c *deleting) remove(ctx context.Context, app *v1alpha1.Application) error 
 	}
 	c.note("asked for the deletion of application %q", app.Name)
 	return nil
-}
-
-// finalizers is the change that makes the controller delete the objects, or
-// keeps it from doing so; nil if the application is as wished.
-func (c *deleting) finalizers(app *v1alpha1.Application) map[string]any {
-	wanted := []string{}
-	switch {
-	case c.cascade && c.propagation == background:
-		wanted = []string{v1alpha1.FinalizerResourcesBackground}
-	case c.cascade:
-		// The plain name means the same and is what most people wrote.
-		wanted = []string{v1alpha1.FinalizerResources, v1alpha1.FinalizerResourcesForeground}
-	}
-	cascading := []string{v1alpha1.FinalizerResources, v1alpha1.FinalizerResourcesForeground, v1alpha1.FinalizerResourcesBackground}
-	next := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool {
-		return slices.Contains(cascading, f) && !slices.Contains(wanted, f)
-	})
-	missing := len(wanted) > 0 && !slices.ContainsFunc(next, func(f string) bool { return slices.Contains(wanted, f) })
-	// The server takes no new finalizers once the deletion has begun.
-	if missing && app.DeletionTimestamp.IsZero() {
-		next = append(next, wanted[0])
-	}
-	if slices.Equal(next, app.Finalizers) || missing && !app.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	return map[string]any{"metadata": map[string]any{
-		"resourceVersion": app.ResourceVersion, "finalizers": next,
-	}}
 }
 
 func (c *deleting) gone(ctx context.Context, names []string) error {

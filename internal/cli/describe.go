@@ -10,6 +10,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 // This file says in words what the fields of an Application mean.
@@ -60,12 +61,7 @@ func destination(d v1alpha1.ApplicationDestination) string {
 	return cluster(d) + "/" + d.Namespace
 }
 
-func target(s v1alpha1.ApplicationSource) string {
-	if s.TargetRevision == "" {
-		return "HEAD"
-	}
-	return s.TargetRevision
-}
+func target(s v1alpha1.ApplicationSource) string { return wish.Target(s) }
 
 // targets are the revisions that the sources ask for.
 func targets(app *v1alpha1.Application) string {
@@ -171,8 +167,7 @@ func plural(n int, thing string) string {
 
 // busy reports whether an operation is asked for or under way.
 func busy(app *v1alpha1.Application) bool {
-	o := app.Status.OperationState
-	return app.Operation != nil || o != nil && !o.Phase.Completed()
+	return wish.Running(app)
 }
 
 func resultKey(r v1alpha1.ResourceResult) object.Key {

@@ -3,16 +3,15 @@ package cli
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 // family makes a command that only holds others.
@@ -101,7 +100,7 @@ func (a amending[T]) amend(ctx context.Context, name string, edit func(*T) error
 		if err != nil {
 			return false, a.explainOf(a.thing, name, err)
 		}
-		patch, err := difference(object, edit)
+		patch, err := wish.Difference(object, edit)
 		if err != nil || patch == nil {
 			return false, err
 		}
@@ -113,39 +112,4 @@ func (a amending[T]) amend(ctx context.Context, name string, edit func(*T) error
 			return err == nil, a.explainOf(a.thing, name, err)
 		}
 	}
-}
-
-// difference is the patch that does what an edit did; nil is nothing.
-func difference[T any](object *T, edit func(*T) error) ([]byte, error) {
-	meta, ok := any(object).(metav1.Object)
-	if !ok {
-		return nil, fmt.Errorf("%T is no object of a cluster", object)
-	}
-	version := meta.GetResourceVersion()
-	before, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding what stands: %w", err)
-	}
-	if err := edit(object); err != nil {
-		return nil, err
-	}
-	after, err := json.Marshal(object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the change: %w", err)
-	}
-	text, err := jsonpatch.CreateMergePatch(before, after)
-	if err != nil {
-		return nil, fmt.Errorf("comparing with what stands: %w", err)
-	}
-	patch := map[string]any{}
-	if err := json.Unmarshal(text, &patch); err != nil || len(patch) == 0 {
-		return nil, err
-	}
-	changes, ok := patch["metadata"].(map[string]any)
-	if !ok {
-		changes = map[string]any{}
-		patch["metadata"] = changes
-	}
-	changes["resourceVersion"] = version
-	return json.Marshal(patch)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 // request is a sync as the user typed it.
@@ -26,25 +27,30 @@ type request struct {
 	manifests []string
 }
 
+// wish is what the request asks for, as far as it stands in the flags.
+func (r request) wish() wish.Sync {
+	return wish.Sync{
+		Revision: r.revision, Prune: r.prune, DryRun: r.dryRun, Manifests: r.manifests, Strategy: r.syncStrategy(), More: r.options(),
+	}
+}
+
 // refuse says why an application cannot be synced now.
 func (s *session) refuse(app *v1alpha1.Application, r request) error {
 	name := app.Name
-	switch {
-	case !app.DeletionTimestamp.IsZero():
+	switch r.wish().Refusal(app) {
+	case wish.Deleting:
 		return fmt.Errorf("syncing application %q: it is being deleted", name)
-	case busy(app):
+	case wish.Busy:
 		return fmt.Errorf("syncing application %q: another operation is already in progress%s; wait for it with %q",
 			name, s.running(app), "towline app wait "+name+" --operation")
-	case len(r.manifests) > 0 && app.Spec.SyncPolicy.AutomatedEnabled() && !r.dryRun:
+	case wish.LocalUndone:
 		return fmt.Errorf("syncing application %q: it syncs itself and would undo local manifests at once; turn the automated sync off, "+
 			"or use --dry-run", name)
-	case r.revision == "" || r.dryRun:
-		return nil
-	case len(app.Spec.Sources) > 0:
+	case wish.RevisionUnclear:
 		return fmt.Errorf("syncing application %q: it has several sources, so that --revision %q is not clear", name, r.revision)
-	case app.Spec.SyncPolicy.AutomatedEnabled() && app.Spec.Source != nil && r.revision != target(*app.Spec.Source):
+	case wish.RevisionUndone:
 		return fmt.Errorf("syncing application %q to %q: it syncs itself to %q and would undo that; turn the automated sync off, "+
-			"or change its targetRevision", name, r.revision, target(*app.Spec.Source))
+			"or change its targetRevision", name, r.revision, targets(app))
 	}
 	return nil
 }
@@ -58,54 +64,21 @@ func (s *session) running(app *v1alpha1.Application) string {
 	return fmt.Sprintf(" (asked for by %s, not begun yet)", initiator(app.Operation.InitiatedBy))
 }
 
-// patch is what starts the operation. It is bound to the version that was
-// looked at, so that of two people only one succeeds, and it takes the state of
-// the operation before away, so that what comes is known to be ours. A status
-// that is not there yet is left alone.
+// patch is what starts the operation.
 func (r request) patch(app *v1alpha1.Application, user string) (map[string]any, error) {
-	op, err := r.operation(app, user)
-	if err != nil {
+	w := r.wish()
+	w.By = user
+	var err error
+	if w.Resources, err = r.selection(app); err != nil {
 		return nil, err
 	}
-	return starting(app, op), nil
-}
-
-func starting(app *v1alpha1.Application, op *v1alpha1.Operation) map[string]any {
-	out := map[string]any{
-		"metadata":  map[string]any{"resourceVersion": app.ResourceVersion},
-		"operation": op,
-	}
-	if app.Status.OperationState != nil {
-		out["status"] = map[string]any{"operationState": nil}
-	}
-	return out
-}
-
-func (r request) operation(app *v1alpha1.Application, user string) (*v1alpha1.Operation, error) {
-	resources, err := r.selection(app)
-	if err != nil {
+	if w.Info, err = r.infos(); err != nil {
 		return nil, err
 	}
-	op := &v1alpha1.Operation{
-		Sync: &v1alpha1.SyncOperation{
-			Revision: r.revision, Prune: r.prune, DryRun: r.dryRun, Resources: resources, Manifests: r.manifests,
-			SyncStrategy: r.syncStrategy(),
-		},
-		InitiatedBy: v1alpha1.OperationInitiator{Username: user},
-	}
-	// The options of an operation replace those of the policy, so they go along.
-	if p := app.Spec.SyncPolicy; p != nil {
-		op.Sync.SyncOptions = slices.Clone(p.SyncOptions)
-		if p.Retry != nil {
-			op.Retry = *p.Retry
-		}
-	}
-	op.Sync.SyncOptions = append(op.Sync.SyncOptions, r.options()...)
 	if s, given := r.retry.strategy(); given {
-		op.Retry = s
+		w.Retry = &s
 	}
-	op.Info, err = r.infos()
-	return op, err
+	return wish.Start(app, w.Operation(app)), nil
 }
 
 // pattern is one --resource: G:K:[NS/]N, where * fits anything and a leading !

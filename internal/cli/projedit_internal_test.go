@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 func retail(t *testing.T, spec string) *v1alpha1.AppProject {
@@ -150,14 +151,14 @@ func TestDeleteToken(t *testing.T) {
 func TestDifference(t *testing.T) {
 	p := retail(t, "sourceRepos: [a]")
 	p.ResourceVersion = "7"
-	patch, err := difference(p, func(p *v1alpha1.AppProject) error {
+	patch, err := wish.Difference(p, func(p *v1alpha1.AppProject) error {
 		p.Spec.Description = "shops"
 		return nil
 	})
 	if want := `{"metadata":{"resourceVersion":"7"},"spec":{"description":"shops"}}`; err != nil || string(patch) != want {
 		t.Errorf("got %s, %v, want %s", patch, err, want)
 	}
-	if patch, err = difference(p, func(*v1alpha1.AppProject) error { return nil }); patch != nil || err != nil {
+	if patch, err = wish.Difference(p, func(*v1alpha1.AppProject) error { return nil }); patch != nil || err != nil {
 		t.Errorf("nothing was changed, and yet: %s, %v", patch, err)
 	}
 }

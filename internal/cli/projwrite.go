@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 func newProjCreate(env *Env, g *global) *cobra.Command {
@@ -256,7 +257,7 @@ func (c *projecting) edit(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	patch, err := difference(p, func(p *v1alpha1.AppProject) error {
+	patch, err := wish.Difference(p, func(p *v1alpha1.AppProject) error {
 		p.Spec = spec
 		return nil
 	})

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/internal/core/status"
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 type rollingBack struct {
@@ -73,7 +72,7 @@ func entryID(args []string) (*int64, error) {
 
 func (c *rollingBack) run(ctx context.Context, name string, id *int64) error {
 	var to v1alpha1.RevisionHistory
-	var left string
+	var left string // the revision that automation does not take up again
 	t := &tracker{name: name, user: c.env.user(), begun: c.env.Now()}
 	_, err := c.change(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
 		if err := c.refuse(app, request{}); err != nil {
@@ -83,8 +82,9 @@ func (c *rollingBack) run(ctx context.Context, name string, id *int64) error {
 		if to, err = entry(app, id); err != nil {
 			return nil, err
 		}
-		t.before, left = app.Status.OperationState, leaving(app, to)
-		return c.patchBack(app, to, left), nil
+		back := wish.Rollback{To: to, Prune: c.prune, By: t.user}
+		t.before, left = app.Status.OperationState, back.Leaving(app)
+		return back.Patch(app), nil
 	})
 	if err != nil {
 		return err
@@ -104,58 +104,13 @@ func (c *rollingBack) run(ctx context.Context, name string, id *int64) error {
 
 // entry finds the entry of the history to go back to.
 func entry(app *v1alpha1.Application, id *int64) (v1alpha1.RevisionHistory, error) {
-	history := app.Status.History
+	found, ok := wish.Entry(app, id)
 	show := "towline app history " + app.Name
-	for _, h := range slices.Backward(history) {
-		switch {
-		case id != nil && h.ID != *id:
-		case id == nil && sameDeployment(h, history[len(history)-1]):
-		default:
-			return h, nil
-		}
+	switch {
+	case ok:
+		return found, nil
+	case id != nil:
+		return found, fmt.Errorf("rolling back application %q: its history has no entry %d; %q shows them", app.Name, *id, show)
 	}
-	if id != nil {
-		return v1alpha1.RevisionHistory{}, fmt.Errorf(
-			"rolling back application %q: its history has no entry %d; %q shows them", app.Name, *id, show)
-	}
-	return v1alpha1.RevisionHistory{}, fmt.Errorf(
-		"rolling back application %q: nothing else was deployed before; %q shows what was", app.Name, show)
-}
-
-func sameDeployment(a, b v1alpha1.RevisionHistory) bool {
-	return status.Deployed(a).Same(status.Deployed(b))
-}
-
-// leaving is the revision that automation must not take up again; "" where
-// there is no automation, or nothing is left.
-func leaving(app *v1alpha1.Application, to v1alpha1.RevisionHistory) string {
-	compared, wanted := status.Compared(app.Status.Sync).Name(), status.Deployed(to).Name()
-	if !app.Spec.SyncPolicy.AutomatedEnabled() || compared == wanted {
-		return ""
-	}
-	return compared
-}
-
-// patchBack starts the operation and, in the same write, keeps automation from
-// undoing it.
-func (c *rollingBack) patchBack(app *v1alpha1.Application, to v1alpha1.RevisionHistory, left string) map[string]any {
-	op := &v1alpha1.Operation{
-		InitiatedBy: v1alpha1.OperationInitiator{Username: c.env.user()},
-		Sync: &v1alpha1.SyncOperation{
-			Revision: to.Revision, Revisions: to.Revisions, Sources: to.Sources, Prune: c.prune,
-			SyncStrategy: &v1alpha1.SyncStrategy{Apply: &v1alpha1.SyncStrategyApply{}},
-		},
-	}
-	if len(to.Sources) == 0 {
-		op.Sync.Source = &to.Source
-	}
-	if p := app.Spec.SyncPolicy; p != nil {
-		op.Sync.SyncOptions = p.SyncOptions
-	}
-	out := starting(app, op)
-	if left != "" {
-		meta, _ := out["metadata"].(map[string]any)
-		meta["annotations"] = map[string]any{v1alpha1.AnnotationRejected: left}
-	}
-	return out
+	return found, fmt.Errorf("rolling back application %q: nothing else was deployed before; %q shows what was", app.Name, show)
 }

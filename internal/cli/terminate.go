@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 func newTerminate(env *Env, g *global) *cobra.Command {
@@ -30,17 +31,11 @@ func newTerminate(env *Env, g *global) *cobra.Command {
 func (s *session) terminate(ctx context.Context, name string) error {
 	taken := false
 	_, err := s.change(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
-		o := app.Status.OperationState
-		patch := map[string]any{"metadata": map[string]any{"resourceVersion": app.ResourceVersion}}
-		switch {
-		case o != nil && !o.Phase.Completed():
-			patch["status"] = map[string]any{"operationState": map[string]any{"phase": v1alpha1.OperationTerminating}}
-		case app.Operation != nil:
-			// It was asked for and nobody began it.
-			taken, patch["operation"] = true, nil
-		default:
+		patch, begun := wish.End(app)
+		if patch == nil {
 			return nil, fmt.Errorf("terminating the operation of application %q: none is in progress", name)
 		}
+		taken = !begun
 		return patch, nil
 	})
 	switch {

@@ -89,3 +89,17 @@ func classified(err error) error {
 	}
 	return classify(err)
 }
+
+// Remove deletes the very object that was read, if it still is as it was read. One that is gone already is no error.
+func (c *Client) Remove(ctx context.Context, read *unstructured.Unstructured, how metav1.DeleteOptions) error {
+	r, err := c.resource(read.GroupVersionKind(), read.GetNamespace())
+	if err != nil {
+		return err
+	}
+	uid, version := read.GetUID(), read.GetResourceVersion()
+	how.Preconditions = &metav1.Preconditions{UID: &uid, ResourceVersion: &version}
+	if err := r.Delete(ctx, read.GetName(), how); err != nil && !apierrors.IsNotFound(err) {
+		return classify(err)
+	}
+	return nil
+}

@@ -54,6 +54,18 @@ func (c *target) Create(_ context.Context, body *unstructured.Unstructured) erro
 	return nil
 }
 
+func (c *target) Remove(_ context.Context, read *unstructured.Unstructured, _ metav1.DeleteOptions) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := (*world)(c)
+	if err := w.read("remove"); err != nil {
+		delete(w.fails, "remove")
+		return err
+	}
+	delete(w.live, object.KeyOf(read))
+	return nil
+}
+
 // scripted are actions that a user made for ConfigMaps.
 type scripted struct{}
 

@@ -299,3 +299,11 @@ func (d *door) Create(ctx context.Context, body *unstructured.Unstructured) erro
 	}
 	return d.hands.Create(ctx, body)
 }
+
+// Remove deletes an object that was read, for a person.
+func (d *door) Remove(ctx context.Context, read *unstructured.Unstructured, how metav1.DeleteOptions) error {
+	if err := d.write(object.KeyOf(read)); err != nil {
+		return err
+	}
+	return d.hands.Remove(ctx, read, how)
+}

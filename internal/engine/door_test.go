@@ -80,6 +80,11 @@ func (c crossed) Create(context.Context, *unstructured.Unstructured) error {
 	return nil
 }
 
+func (c crossed) Remove(context.Context, *unstructured.Unstructured, metav1.DeleteOptions) error {
+	c.calls["Remove"]++
+	return nil
+}
+
 var here = policy.Place{Server: v1alpha1.InClusterServer, Name: v1alpha1.InClusterName}
 
 // questions change nothing.

@@ -114,6 +114,8 @@ type Merger interface {
 type Actor interface {
 	Patch(ctx context.Context, read *unstructured.Unstructured, patch map[string]any) error
 	Create(ctx context.Context, body *unstructured.Unstructured) error
+	// Remove deletes an object, as it was read.
+	Remove(ctx context.Context, read *unstructured.Unstructured, how metav1.DeleteOptions) error
 }
 
 // ActionScripts are the actions that users made. Discover returns what their

@@ -125,13 +125,17 @@ func (k *Cache) CreateApplication(ctx context.Context, app *v1alpha1.Application
 	if err != nil {
 		return nil, err
 	}
+	k.made(made)
+	return made, nil
+}
+
+// made remembers an application that was made, unless the watch was quicker.
+func (k *Cache) made(app *v1alpha1.Application) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// The watch may have been quicker.
-	if _, err := k.cached(k.key(made)); err != nil {
-		k.written[k.key(made)] = made
+	if _, err := k.cached(k.key(app)); err != nil {
+		k.written[k.key(app)] = app
 	}
-	return made, nil
 }
 
 // CreateApplication makes an application where it says, as an ApplicationSet

@@ -1,5 +1,6 @@
-// Package registrar puts clusters on the hub's list and takes them off: a secret in the hub, and in the cluster itself an
-// account with rights and a token. It must not decide whether that is right, and it never tells a login.
+// Package registrar puts clusters and repositories on the hub's lists and takes them off: a secret in the hub, and in a
+// cluster itself an account with rights and a token. It writes whom to trust, too. It must not decide whether that is
+// right, and it never tells a login.
 package registrar
 
 import (

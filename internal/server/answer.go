@@ -234,6 +234,20 @@ func (s *Server) finish(a *answer) {
 		attrs = append(attrs, "error", a.hushed(logged(a.cause)))
 	}
 	slog.Log(a.request.Context(), level, "request answered", attrs...)
+	a.audit()
+}
+
+// audit says who wanted to change what, from where, and what came of it. Nothing of what was sent is said.
+func (a *answer) audit() {
+	if a.req == nil || safe(a.request.Method) || a.route.Reads || a.req.passed {
+		return
+	}
+	req := a.req
+	attrs := []any{
+		"request", a.id, "subject", req.Caller.Subject, "groups", req.Caller.Groups, "token", req.Caller.TokenID, "from", req.from(),
+		"does", a.request.Method + " " + a.route.Pattern, "rights", req.verbs, "object", a.hushed(oneLine(req.object)), "status", a.status,
+	}
+	slog.InfoContext(a.request.Context(), "audit", append(attrs, req.noted...)...)
 }
 
 // hushed is a text for the log, without what must not be told.

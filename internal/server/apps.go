@@ -67,7 +67,14 @@ func (s *Server) objectOf(app *v1alpha1.Application) string {
 
 // findApp finds the application of a path. One that is not where the caller said is not there.
 func (s *Server) findApp(req *Request) (Target, error) {
-	name, namespace, project := req.Param("name"), req.Text("appNamespace"), req.Text("project")
+	return s.lookup(req, place{name: req.Param("name"), namespace: req.Text("appNamespace"), project: req.Text("project")})
+}
+
+// place is where an application is looked for.
+type place struct{ name, namespace, project string }
+
+func (s *Server) lookup(req *Request, at place) (Target, error) {
+	name, namespace, project := at.name, at.namespace, at.project
 	app, err := s.Hub.Application(req, object.AppName(s.Namespace, namespace, name))
 	if err != nil && fault.ReasonOf(err) != "NotFound" {
 		return Target{}, err
@@ -213,39 +220,42 @@ func (s *Server) refresh(req *Request, app *v1alpha1.Application, kind string) (
 	}
 }
 
-// waits are those who wait for applications to change.
-type waits struct {
+// waits are those who wait for things to change, by their names.
+type waits[T any] struct {
 	mu sync.Mutex
-	by map[string][]chan *v1alpha1.Application
+	by map[string][]chan T
 }
 
-func newWaits() *waits { return &waits{by: map[string][]chan *v1alpha1.Application{}} }
+func newWaits[T any]() *waits[T] { return &waits[T]{by: map[string][]chan T{}} }
 
-// on tells of each change of an application until done is called. Whoever is slow misses some, never the last.
-func (w *waits) on(name string) (changed <-chan *v1alpha1.Application, done func()) {
-	c := make(chan *v1alpha1.Application, 1)
+// on tells of each change of something until done is called. Whoever is slow misses some, never the last.
+func (w *waits[T]) on(name string) (changed <-chan T, done func()) {
+	c := make(chan T, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.by[name] = append(w.by[name], c)
 	return c, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.by[name] = slices.DeleteFunc(w.by[name], func(other chan *v1alpha1.Application) bool { return other == c })
+		w.by[name] = slices.DeleteFunc(w.by[name], func(other chan T) bool { return other == c })
 		if len(w.by[name]) == 0 {
 			delete(w.by, name)
 		}
 	}
 }
 
-// ApplicationChanged tells those who wait; app is nil for one that is gone. It does not block.
-func (s *Server) ApplicationChanged(name string, app *v1alpha1.Application) {
-	s.waits.mu.Lock()
-	defer s.waits.mu.Unlock()
-	for _, c := range s.waits.by[name] {
+// tell does not block.
+func (w *waits[T]) tell(name string, what T) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.by[name] {
 		select {
 		case <-c:
 		default:
 		}
-		c <- app
+		c <- what
 	}
 }
+
+// ApplicationChanged tells those who wait; app is nil for one that is gone. It does not block.
+func (s *Server) ApplicationChanged(name string, app *v1alpha1.Application) { s.waits.tell(name, app) }

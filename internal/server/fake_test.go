@@ -73,6 +73,7 @@ type world struct {
 	projects []*v1alpha1.AppProject
 	objects  map[object.Key]*unstructured.Unstructured
 	patched  []string
+	adviser  engine.Outlook
 	// changed is told of what was patched.
 	changed func(name string, app *v1alpha1.Application)
 }
@@ -204,7 +205,7 @@ func (w *world) Logs(_ context.Context, _ *v1alpha1.Application, _ object.Key, o
 }
 
 func (w *world) Windows(context.Context, *v1alpha1.Application) (engine.Outlook, error) {
-	return engine.Outlook{}, nil
+	return w.adviser, nil
 }
 
 func (w *world) Checks(context.Context, *v1alpha1.Application, bool) ([]engine.Check, error) {

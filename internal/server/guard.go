@@ -67,8 +67,8 @@ type identifier func(*Request) (Caller, proof, error)
 // proof is what a caller showed.
 type proof struct {
 	token string
-	// cookie says that a browser sends it by itself.
-	cookie bool
+	// cookie says that a browser sends it by itself, and peer that another replica vouches for it.
+	cookie, peer bool
 }
 
 // byToken asks for a token: in the header, or else in cookies. A token that is no good is never taken for none.
@@ -158,7 +158,7 @@ func (s *Server) byPeer(believed func(*http.Request) (string, bool)) identifier 
 		if !ok || json.Unmarshal([]byte(text), &caller) != nil || s.Verifier == nil || s.Verifier.Check(req.Context, caller) != nil {
 			return Caller{}, proof{}, errNoSession
 		}
-		return caller, proof{}, nil
+		return caller, proof{peer: true}, nil
 	}
 }
 
@@ -186,6 +186,14 @@ func Still(r *http.Request) error {
 		return errNoSession
 	}
 	return req.still()
+}
+
+// from is where a request comes from, for the audit. A replica that passed it on says where it had it from.
+func (r *Request) from() string {
+	if forwarded := r.Header.Get("X-Forwarded-For"); r.peer && forwarded != "" {
+		return oneLine(forwarded)
+	}
+	return sourceOf(r.Request)
 }
 
 // sourceOf is where a request comes from, for those who count.

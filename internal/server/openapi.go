@@ -31,7 +31,7 @@ func document(routes []*Route, v Version) ([]byte, error) {
 		"openapi": "3.0.3",
 		"info": map[string]any{
 			"title": "Towline", "version": v.Version,
-			"description": "The REST API of Argo CD as far as it reads, and routes of Towline's own.",
+			"description": "The REST API of Argo CD, and routes of Towline's own.",
 		},
 		"paths": paths,
 		"components": map[string]any{

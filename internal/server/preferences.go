@@ -16,6 +16,12 @@ type Settings struct {
 	// HiddenAnnotations are the keys of annotations whose values are not told.
 	HiddenAnnotations []string
 
+	// NoReplace says that nobody may ask for a sync that replaces objects. RollbackRight and RevisionRight are that going
+	// back, and syncing to another revision, are rights of their own.
+	NoReplace, RollbackRight, RevisionRight bool
+	// AppNamespaces are the patterns of the namespaces, besides the control namespace, that applications may be in.
+	AppNamespaces []string
+
 	StatusBadge    bool
 	StatusBadgeURL string
 	ExecEnabled    bool

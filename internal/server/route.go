@@ -27,12 +27,17 @@ type Route struct {
 	Resource, Verb string
 	Also           []Need
 	Find           func(*Request) (Target, error)
+	// Finer is what is asked for instead of Verb, where that depends on what the request says: the object of an
+	// application that it is about, or what a patch changes. It must not depend on what is there.
+	Finer func(*Request) ([]string, error)
 	// Without says how the answer is kept to what the caller may see, where there is no one object to ask for.
 	Without string
 	// Open routes are for everybody; Probe ones are not even counted.
 	Open, Probe bool
 	// Live routes need the clusters, which only the replica that leads has.
 	Live bool
+	// Reads says that nothing is changed, whatever the method is.
+	Reads bool
 	// Limit is how large a body may be; zero is the usual.
 	Limit  int64
 	Handle func(*Request) (any, error)
@@ -44,7 +49,24 @@ type Route struct {
 // Need is a right.
 type Need struct{ Resource, Verb string }
 
-func (r *Route) needs() []Need { return append([]Need{{r.Resource, r.Verb}}, r.Also...) }
+// needs are the rights that a request takes.
+func (r *Route) needs(req *Request) ([]Need, error) {
+	verbs := []string{r.Verb}
+	if r.Finer != nil {
+		var err error
+		if verbs, err = r.Finer(req); err != nil {
+			return nil, err
+		}
+	}
+	out := slices.Clone(r.Also)
+	for _, v := range verbs {
+		out = append(out, Need{r.Resource, v})
+	}
+	if len(verbs) == 0 {
+		return nil, errDenied
+	}
+	return out, nil
+}
 
 // Param is a query parameter.
 type Param struct{ Name, Type, About string }
@@ -78,6 +100,12 @@ type Request struct {
 	found any
 	// hidden are values that must not be told, whatever text they stand in.
 	hidden []string
+	// object and verbs are what the rules were asked about, for the audit; noted is what else there is to say.
+	object string
+	verbs  []string
+	noted  []any
+	// peer says that another replica passed it on, and passed that we pass it on ourselves.
+	peer, passed bool
 }
 
 // Param is a part of the path.
@@ -170,6 +198,9 @@ func (r *Request) May(resource, verb, object string) bool {
 func (r *Request) Allowing(resource, verb string) func(object string) bool {
 	return r.server.Decider.Allowing(r.Caller, resource, verb)
 }
+
+// note has something said in the audit.
+func (r *Request) note(key string, value any) { r.noted = append(r.noted, key, value) }
 
 // hide has values never told in the texts of the answer to this request.
 func (r *Request) hide(values ...string) { r.hidden = append(r.hidden, values...) }

@@ -86,7 +86,7 @@ var (
 func (s *Server) routes() []*Route {
 	return slices.Concat(s.generalRoutes(), s.peopleRoutes(), s.appRoutes(), s.ownRoutes(), s.streamRoutes(),
 		s.setRoutes(), s.projectRoutes(),
-		s.placeRoutes())
+		s.placeRoutes(), s.writeRoutes())
 }
 
 func (s *Server) generalRoutes() []*Route {
@@ -318,7 +318,7 @@ func (s *Server) setRoutes() []*Route {
 		{
 			Method: http.MethodPost, Pattern: "/api/v1/applicationsets/generate", Summary: "The applications that a set would make",
 			Resource: "applicationsets", Verb: "create", Find: s.findGiven, Handle: s.generate, In: GenerateQuery{},
-			Out: Generated{}, Live: true,
+			Out: Generated{}, Live: true, Reads: true,
 		},
 	}
 }
@@ -359,7 +359,7 @@ func (s *Server) placeRoutes() []*Route {
 		}
 	}
 	details := inside("/appdetails", "What a folder or chart of a repository is", s.appDetails, AppDetails{})
-	details.Method, details.In = http.MethodPost, AppDetailsQuery{}
+	details.Method, details.In, details.Reads = http.MethodPost, AppDetailsQuery{}, true
 	clusters := list("/api/v1/clusters", "The clusters that the caller may see", s.listClusters, List[Cluster]{})
 	clusters.Live = true
 	return []*Route{

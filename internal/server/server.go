@@ -6,11 +6,14 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/secret"
 )
 
@@ -149,6 +152,9 @@ type Options struct {
 	Sources   Sources
 	Places    Places
 	Events    Events
+	// Writing is where what people declare is written, and Hands do what they ask for in clusters: the engine.
+	Writing Writing
+	Hands   Hands
 	// Listing answers lists of applications; nil has them answered here, in the form that Argo CD has.
 	Listing  http.Handler
 	Streams  Streams
@@ -168,7 +174,9 @@ type Server struct {
 	Options
 	table *table
 	open  *limiter
-	waits *waits
+	waits *waits[*v1alpha1.Application]
+	// topics are those who wait for something else than an application.
+	topics *waits[struct{}]
 	// recheck is how often it is looked whether a stream may go on.
 	recheck time.Duration
 	// openAPI is the document, made once.
@@ -186,7 +194,10 @@ func New(o Options) (*Server, error) {
 	if o.Ready == nil {
 		o.Ready = func() error { return nil }
 	}
-	s := &Server{Options: o, open: newLimiter(openRate, openBurst), waits: newWaits(), recheck: usualRecheck}
+	s := &Server{
+		Options: o, open: newLimiter(openRate, openBurst), recheck: usualRecheck,
+		waits: newWaits[*v1alpha1.Application](), topics: newWaits[struct{}](),
+	}
 	var err error
 	if s.table, err = newTable(s.routes()); err != nil {
 		return nil, err
@@ -260,7 +271,11 @@ func (s *Server) serve(a *answer, path string, identify identifier) {
 	a.request = a.request.WithContext(context.WithValue(a.request.Context(), requestKey{}, req))
 	req.Request = a.request
 	if (route.Live || refreshes(req)) && s.Forward != nil && s.Leading != nil && !s.Leading() {
-		a.status = http.StatusOK
+		a.status, req.passed = http.StatusOK, true
+		if req.read {
+			// The rules were asked about what it says.
+			a.request.Body, a.request.ContentLength = io.NopCloser(bytes.NewReader(req.body)), int64(len(req.body))
+		}
 		s.Forward.ServeHTTP(a.writer, a.request)
 		return
 	}
@@ -283,7 +298,7 @@ func (s *Server) admit(a *answer, req *Request, identify identifier) error {
 	caller, by, err := identify(req)
 	switch {
 	case err == nil:
-		req.Caller, req.SignedIn, req.token = caller, caller.Subject != "", by.token
+		req.Caller, req.SignedIn, req.token, req.peer = caller, caller.Subject != "", by.token, by.peer
 	case !req.Route.Open:
 		return errNoSession
 	}
@@ -327,7 +342,13 @@ func (s *Server) authorise(req *Request) error {
 	if err != nil {
 		return err
 	}
-	for _, need := range route.needs() {
+	req.object = target.Object
+	needs, err := route.needs(req)
+	if err != nil {
+		return err
+	}
+	for _, need := range needs {
+		req.verbs = append(req.verbs, need.Resource+"."+need.Verb)
 		v := s.Decider.Decide(req.Caller, Question{Resource: need.Resource, Action: need.Verb, Object: target.Object})
 		if !v.Allowed {
 			return errDenied

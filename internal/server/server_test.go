@@ -305,7 +305,7 @@ func TestStrangersGetAnswersTheyCanUse(t *testing.T) {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 		}
 	}
-	w := ask(t, s.Handler(), http.MethodPut, "/api/v1/applications/shop", "{}", bearer("admin")...)
+	w := ask(t, s.Handler(), http.MethodPut, "/api/v1/applications/shop/events", "{}", bearer("admin")...)
 	if w.Code != http.StatusNotImplemented || w.Header().Get("Allow") != "GET" {
 		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
 	}

@@ -25,10 +25,15 @@ type Access struct {
 	// Rollback says that a rollback is a right of its own, and not that of a
 	// sync.
 	Rollback bool
+	// Revision says that syncing to another revision than the application's own
+	// is a right of its own.
+	Revision bool
 }
 
 // accessKeys are the keys of argocd-cm that parseAccess reads.
-var accessKeys = []string{v1alpha1.KeyDisableFineGrainedInherit, v1alpha1.KeyRBACRollbackEnforce}
+var accessKeys = []string{
+	v1alpha1.KeyDisableFineGrainedInherit, v1alpha1.KeyRBACRollbackEnforce, v1alpha1.KeyRequireOverrideForRevision,
+}
 
 // parseAccess reads what argocd-cm says about permissions. What cannot be read
 // leaves fewer rights.
@@ -49,6 +54,7 @@ func parseAccess(data map[string]string) (Access, []string) {
 	return Access{
 		Inherit:  !strict(v1alpha1.KeyDisableFineGrainedInherit, true),
 		Rollback: strict(v1alpha1.KeyRBACRollbackEnforce, false),
+		Revision: strict(v1alpha1.KeyRequireOverrideForRevision, false),
 	}, problems
 }
 

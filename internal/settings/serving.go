@@ -24,6 +24,9 @@ type Serving struct {
 	// HiddenAnnotations are the keys of annotations whose values are not told.
 	HiddenAnnotations []string
 
+	// NoReplace says that nobody may ask for a sync that replaces objects.
+	NoReplace bool
+
 	StatusBadge       bool
 	StatusBadgeURL    string
 	Exec              bool
@@ -110,6 +113,7 @@ func parseServing(data, params map[string]string) (Serving, []string) {
 		RootPath:          params[v1alpha1.KeyParamServerRootPath],
 		BaseHref:          params[v1alpha1.KeyParamServerBaseHref],
 		FrameOptions:      params[v1alpha1.KeyParamServerXFrameOptions],
+		NoReplace:         params[v1alpha1.KeyParamSyncReplaceAllowed] != "" && !flag(params, v1alpha1.KeyParamSyncReplaceAllowed),
 		HiddenAnnotations: words(data[v1alpha1.KeySensitiveMaskAnnotations]),
 		StatusBadge:       flag(data, v1alpha1.KeyStatusBadgeEnabled),
 		StatusBadgeURL:    data[v1alpha1.KeyStatusBadgeURL],

@@ -151,7 +151,7 @@ func (s *stage) start(flags ...string) {
 	s.must(err)
 	cmd := exec.CommandContext(context.Background(), binary, append([]string{
 		"run", "--kubeconfig", kubeconfig, "--namespace", s.control, "--data", s.TempDir(), "--log-level", "debug",
-		"--metrics-address", "127.0.0.1:0", "--listen", "127.0.0.1:0",
+		"--metrics-address", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0",
 	}, flags...)...)
 	cmd.Stderr = s.log
 	cmd.SysProcAttr = dieWithParent()

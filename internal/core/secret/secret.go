@@ -4,6 +4,8 @@ package secret
 
 import (
 	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -36,3 +38,17 @@ func (t Text) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 
 // MarshalJSON is for every encoder, logs among them.
 func (t Text) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
+
+// UnmarshalJSON hides a value from the moment that it is read. The word that stands for a hidden one is none: whoever sends
+// it back would have it stored.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	var value string
+	if err := json.Unmarshal(data, &value); err != nil {
+		return errors.New("it is no text")
+	}
+	if value == hidden {
+		return errors.New("it is the mask of a value, and no value")
+	}
+	t.value = value
+	return nil
+}
