@@ -268,11 +268,17 @@ func TestEveryWriteOfArgoCDIsAccountedFor(t *testing.T) {
 	}
 }
 
-// developer signs in as somebody whom the rules let do what they say, and nothing else.
-func (s *stage) developer(policy string) string {
+// rules are what the installation allows from now on.
+func (s *stage) rules(policy string) {
 	s.Helper()
 	s.apply(fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-rbac-cm, namespace: %s}\ndata:\n  policy.csv: |\n%s", s.control,
 		"    "+strings.ReplaceAll(strings.TrimSpace(policy), "\n", "\n    ")+"\n"))
+}
+
+// developer signs in as somebody whom the rules let do what they say, and nothing else.
+func (s *stage) developer(policy string) string {
+	s.Helper()
+	s.rules(policy)
 	const password = "a-password-of-dev"
 	code, body := s.ask(http.MethodPut, "/api/v1/account/password", s.token,
 		fmt.Sprintf(`{"name":"dev","currentPassword":%q,"newPassword":%q}`, s.initialPassword(), password))
@@ -380,19 +386,19 @@ func TestMovingAnApplicationNeedsBothProjects(t *testing.T) {
 	dev := s.developer(stays)
 	s.eventually(http.StatusOK, http.MethodPatch, shop, dev, `{"patch":"{\"metadata\":{\"labels\":{\"by\":\"dev\"}}}"}`)
 	for _, policy := range []string{"", "p, dev, applications, create, default/*, allow\n", "p, dev, applications, update, default/*, allow\n"} {
-		s.developer(stays + policy)
+		s.rules(stays + policy)
 		time.Sleep(300 * time.Millisecond) // an event that comes too late would only let through what must not be
 		if code, answer := s.ask(http.MethodPatch, shop, dev, move); code != http.StatusForbidden {
 			t.Errorf("moved with %q: %d %s", policy, code, answer)
 		}
 	}
-	s.developer(stays + "p, dev, applications, create, default/*, allow\np, dev, applications, update, default/*, allow\n")
+	s.rules(stays + "p, dev, applications, create, default/*, allow\np, dev, applications, update, default/*, allow\n")
 	s.eventually(http.StatusOK, http.MethodPatch, shop, dev, move)
 	// And back: the other side counts as well.
-	s.developer("p, dev, applications, get, */*, allow\np, dev, applications, update, web/*, allow\np, dev, applications, create, web/*, allow\n")
+	s.rules("p, dev, applications, get, */*, allow\np, dev, applications, update, web/*, allow\np, dev, applications, create, web/*, allow\n")
 	s.eventually(http.StatusForbidden, http.MethodPatch, shop, dev, `{"patch":"{\"spec\":{\"project\":\"web\"}}"}`)
 	// To start a sync by a patch takes the right to sync.
-	s.developer("p, dev, applications, get, */*, allow\np, dev, applications, update, */*, allow\n")
+	s.rules("p, dev, applications, get, */*, allow\np, dev, applications, update, */*, allow\n")
 	s.eventually(http.StatusOK, http.MethodPatch, shop, dev, `{"patch":"{\"metadata\":{\"labels\":{\"by\":\"me\"}}}"}`)
 	for _, patch := range []string{
 		`{"operation":{"sync":{}}}`, `{"Operation":{"sync":{}}}`, `{"status":{"operationState":{"phase":"Terminating"}}}`,
@@ -473,22 +479,20 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 		headers map[string]string
 		want    int
 	}{
-		"a form":              {map[string]string{"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded", "Origin": s.base}, 415},
-		"plain text":          {map[string]string{"Cookie": cookie, "Content-Type": "text/plain", "Origin": s.base}, 415},
-		"no type":             {map[string]string{"Cookie": cookie, "Origin": s.base}, 415},
-		"another site":        {map[string]string{"Cookie": cookie, "Content-Type": kind, "Origin": "https://evil.example.com"}, 403},
-		"a sibling":           {map[string]string{"Cookie": cookie, "Content-Type": kind, "Origin": strings.Replace(s.base, "127.0.0.1", "sub.127.0.0.1", 1)}, 403},
-		"nobody says":         {map[string]string{"Cookie": cookie, "Content-Type": kind}, 403},
-		"null":                {map[string]string{"Cookie": cookie, "Content-Type": kind, "Origin": "null"}, 403},
-		"our own page":        {map[string]string{"Cookie": cookie, "Content-Type": kind, "Origin": s.base}, 200},
+		"a form":       {map[string]string{"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded", "Origin": s.base}, 415},
+		"plain text":   {map[string]string{"Cookie": cookie, "Content-Type": "text/plain", "Origin": s.base}, 415},
+		"no type":      {map[string]string{"Cookie": cookie, "Origin": s.base}, 415},
+		"another site": {map[string]string{"Cookie": cookie, "Content-Type": kind, "Origin": "https://evil.example.com"}, 403},
+		"a sibling":    {map[string]string{"Cookie": cookie, "Content-Type": kind, "Origin": strings.Replace(s.base, "127.0.0.1", "sub.127.0.0.1", 1)}, 403},
+		"nobody says":  {map[string]string{"Cookie": cookie, "Content-Type": kind}, 403},
+		"null":         {map[string]string{"Cookie": cookie, "Content-Type": kind, "Origin": "null"}, 403},
+		// Whether a sync can be started is another matter: two may be asked for at once.
+		"our own page":        {map[string]string{"Cookie": cookie, "Content-Type": kind, "Origin": s.base}, 0},
 		"a program, no pages": {map[string]string{"Authorization": "Bearer " + s.token, "Content-Type": kind}, 0},
 	} {
 		got := ask(c.headers)
-		if c.want == 0 {
-			c.want = got
-			if got == 401 || got == 403 || got == 415 {
-				c.want = 200
-			}
+		if c.want == 0 && (got == http.StatusOK || got == http.StatusBadRequest) {
+			continue
 		}
 		if got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
