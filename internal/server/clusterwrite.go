@@ -204,6 +204,13 @@ func (s *Server) createCluster(req *Request) (any, error) {
 		return nil, err
 	}
 	c := g.cluster()
+	// Whoever claims a cluster for a project needs the right on what it is now: the one that we run in needs no secret to be
+	// there.
+	for _, known := range s.Places.Clusters() {
+		if destination.Key(known.Server) == destination.Key(c.Server) && !req.May("clusters", "update", clusterObject(known.Cluster)) {
+			return nil, errDenied
+		}
+	}
 	now, there, err := s.entry(req, c.Server)
 	if err != nil {
 		return nil, err
@@ -221,11 +228,15 @@ func (s *Server) createCluster(req *Request) (any, error) {
 			return s.toldCluster(req, c.Server, anyPlace)
 		}
 	}
+	edit := roster.Edit{}
+	if there {
+		edit, c = clusterEdit(g, now, func(string) bool { return true })
+	}
 	if err := s.reachable(req, c); err != nil {
 		return nil, err
 	}
 	if there {
-		err = s.Writing.Clusters.Edit(req, now.Secret, roster.Whole(c))
+		err = s.Writing.Clusters.Edit(req, now.Secret, edit)
 	} else {
 		_, err = s.Writing.Clusters.Create(req, c)
 	}

@@ -191,12 +191,23 @@ func sameEntry(a, b repository.Repository) bool {
 	return true
 }
 
+// weaker says that a login would go where it did not go before: through another proxy, or to somebody who need not show who
+// they are. Nobody learns a login that way who does not have it.
+func weaker(now, next repository.Repository) bool {
+	return next.Proxy != "" && next.Proxy != now.Proxy || next.Insecure && !now.Insecure ||
+		next.InsecureIgnoreHostKey && !now.InsecureIgnoreHostKey || next.InsecureOCIForceHTTP && !now.InsecureOCIForceHTTP
+}
+
 // try signs in to a repository before it is written down.
 func (s *Server) try(req *Request, r repository.Repository) error {
 	full := r
 	if !r.SignsIn() {
 		// An entry for many may know how.
 		if known := s.Places.Repositories().For(r.URL, r.Project); known.SignsIn() {
+			if weaker(repository.Repository{Proxy: known.Proxy}, r) && !req.May("repositories", "update", r.URL) {
+				return badRequest("an entry that signs in with the login of another one cannot choose a proxy, or trust anybody; " +
+					"send a login of its own")
+			}
 			full = r.WithLogin(known)
 			req.hide(full.Hidden()...)
 		}
@@ -283,6 +294,9 @@ func (s *Server) update(req *Request, many bool) (any, error) {
 	}
 	r.Project, r.URL = now.Project, now.URL
 	if !r.SignsIn() && r.Username == "" {
+		if now.SignsIn() && weaker(now, r) {
+			return nil, badRequest("who is to be trusted, or the proxy, changes: send the login along, which would go there")
+		}
 		r = r.WithLogin(now)
 		req.hide(r.Hidden()...)
 	}

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/roster"
 	"github.com/towline-cd/towline/internal/core/wish"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/server"
@@ -386,6 +388,58 @@ func TestWhatIsPassedOnIsWhole(t *testing.T) {
 	for _, r := range s.Routes() {
 		if r.Method != http.MethodGet && !r.Reads && r.Resource != "" && !r.Live && !strings.Contains(r.Pattern, "/token") {
 			t.Errorf("%s %s writes on a replica that does not lead", r.Method, r.Pattern)
+		}
+	}
+}
+
+// roll is a list of clusters.
+type roll struct{ made []roster.Cluster }
+
+func (r *roll) Entries(context.Context) ([]roster.Entry, error) { return nil, nil }
+
+func (r *roll) Create(_ context.Context, c roster.Cluster) (string, error) {
+	r.made = append(r.made, c)
+	return "made", nil
+}
+
+func (r *roll) Edit(context.Context, string, roster.Edit) error { return nil }
+
+func (r *roll) Remove(context.Context, roster.Entry) (bool, error) { return true, nil }
+
+func (r *roll) Probe(_ context.Context, c roster.Cluster) (string, error) {
+	if c.Config.BearerToken.Reveal() == "" {
+		return "", errors.New("signing in with " + c.Config.Password.Reveal() + " failed")
+	}
+	return "1.30", nil
+}
+
+// TestClaimingACluster: whoever may add clusters to a project does not take one away from everybody else, the one that we
+// run in among them; and what was sent is not told.
+func TestClaimingACluster(t *testing.T) {
+	r := &roll{}
+	o := options(newWorld())
+	o.Decider = grants{"dev clusters create web/https://prod.example.com", "dev clusters update web/https://prod.example.com", "dev clusters create web/https://new"}
+	o.Writing = server.Writing{Clusters: r}
+	s := newServer(t, o)
+	post := func(body string) (int, string) {
+		w := ask(t, s.Handler(), http.MethodPost, "/api/v1/clusters", body, bearer("dev")...)
+		return w.Code, w.Body.String()
+	}
+	if code, body := post(`{"server":"https://prod.example.com","project":"web","config":{"bearerToken":"t"}}`); code != http.StatusForbidden || len(r.made) > 0 {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, body := post(`{"server":"https://new","project":"web","config":{"password":"` + canary + `"}}`); code != http.StatusBadRequest || strings.Contains(body, canary) {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, body := post(`{"server":"https://new","project":"web","config":{"bearerToken":"` + canary + `"}}`); code != http.StatusOK || len(r.made) != 1 || strings.Contains(body, canary) {
+		t.Errorf("%d %s", code, body)
+	}
+	for _, body := range []string{
+		`{"server":"https://u:p@new"}`, `{"server":"file:///etc"}`, `{"server":"https://new","project":"a/b"}`,
+		`{"server":"https://new","config":{"bearerToken":"******"}}`, `{"server":"https://new","labels":{"argocd.argoproj.io/secret-type":"repository"}}`,
+	} {
+		if code, answer := post(body); code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", body, code, answer)
 		}
 	}
 }
