@@ -76,6 +76,7 @@
 //   - core/appset: an ApplicationSet turned into Applications, and these into what to write.
 //   - core/policy: what a project allows.
 //   - core/login: the file in which the command line keeps where it has signed in.
+//   - core/webhook: what forges and registries send turned into hints of what to look at, once its signature holds.
 //   - core/rbac: the lines of argocd-rbac-cm and the roles of projects turned into answers, each with the line that decided.
 //   - core/account: what is known of the local accounts, and whether the claims of a token hold.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
