@@ -20,6 +20,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/webhook"
 	"github.com/towline-cd/towline/internal/engine"
 )
 
@@ -232,6 +233,20 @@ func (c *Controller) reconcile(ctx context.Context, name string) (result engine.
 // Hint says that somebody looked at a repository and saw it move, so that those
 // who follow it need not wait for its turn. It does not block.
 func (c *Controller) Hint(repoURL string) { c.poller.hint(repoURL) }
+
+// Told takes what a webhook says, and answers how many looks that asks for which
+// nobody had asked for yet: at repositories, and at the sets that list pull
+// requests there. It does not block.
+func (c *Controller) Told(h webhook.Hint) int {
+	if h.Kind == webhook.Nothing {
+		return 0
+	}
+	asked := c.hearSets(h)
+	if h.Kind != webhook.Pull {
+		asked += c.poller.hear(h)
+	}
+	return asked
+}
 
 // RepositoriesChanged wakes the applications of the repositories of which
 // something else is known now.

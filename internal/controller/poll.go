@@ -38,8 +38,14 @@ type poller struct {
 	// hinted are the repositories that somebody has just looked at: the answer
 	// is there and need not be asked for again.
 	hinted map[string]struct{}
+	// planned are the next turns of the repositories.
+	planned map[string]time.Time
 	// sets are what ApplicationSets follow.
 	sets map[string][]manifest.Origin
+	// places are the repositories by where they are, with how many origins each
+	// is followed by there; turns are when webhooks have them looked at.
+	places map[string]map[string]int
+	turns  turns
 }
 
 type pollerOptions struct {
@@ -89,7 +95,10 @@ func newPoller(o pollerOptions) *poller {
 		queue:         workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: "repositories"}),
 		repos:         map[string]map[manifest.Origin]*follow{},
 		hinted:        map[string]struct{}{},
+		planned:       map[string]time.Time{},
 		sets:          map[string][]manifest.Origin{},
+		places:        map[string]map[string]int{},
+		turns:         newTurns(),
 	}
 }
 
@@ -166,6 +175,7 @@ func (p *poller) follow(o manifest.Origin, app string) {
 	if !ok {
 		f = &follow{apps: map[string]struct{}{}}
 		origins[o] = f
+		p.settle(o, 1)
 	}
 	f.apps[app] = struct{}{}
 }
@@ -178,6 +188,7 @@ func (p *poller) unfollow(o manifest.Origin, app string) {
 	delete(f.apps, app)
 	if len(f.apps) == 0 {
 		delete(p.repos[o.RepoURL], o)
+		p.settle(o, -1)
 	}
 	// A repository that nobody follows is dropped at its next turn.
 }
@@ -186,16 +197,23 @@ func (p *poller) unfollow(o manifest.Origin, app string) {
 // only to see whether it still is.
 const idle = time.Minute
 
+// later plans the next turn of a repository, unless it is planned; the caller
+// holds the lock.
 func (p *poller) later(repo string) {
-	every, jitter := p.every()
-	if every <= 0 {
-		p.queue.AddAfter(repo, idle)
-		return
+	now := time.Now()
+	at, planned := p.planned[repo]
+	if !planned || !at.After(now) {
+		every, jitter := p.every()
+		if every <= 0 {
+			every, jitter = idle, 0
+		}
+		if jitter > 0 {
+			every += rand.N(jitter)
+		}
+		at = now.Add(every)
+		p.planned[repo] = at
 	}
-	if jitter > 0 {
-		every += rand.N(jitter)
-	}
-	p.queue.AddAfter(repo, every)
+	p.queue.AddAfter(repo, at.Sub(now))
 }
 
 // pollers is how many repositories are looked at at once: a slow one must not
@@ -225,25 +243,72 @@ func (p *poller) stop() { p.queue.ShutDown() }
 // that was made for another revision of the repository in the same turn.
 const fresh = time.Minute
 
-func (p *poller) poll(ctx context.Context, repo string) {
-	p.mu.Lock()
-	origins := slices.SortedFunc(maps.Keys(p.repos[repo]), compareOrigins)
+// turnOf is why a repository comes up.
+type turnOf int
+
+const (
+	// nobodyAsks: it is not its turn, or polling is switched off.
+	nobodyAsks turnOf = iota
+	// othersLooked, so that the answer is there.
+	othersLooked
+	// itsTurn by the clock, or because a webhook says so.
+	itsTurn
+)
+
+// look says why a repository comes up; the caller holds the lock. There may be no
+// reason: what somebody asked for was done meanwhile.
+func (p *poller) look(repo string, now time.Time) turnOf {
 	_, hinted := p.hinted[repo]
 	delete(p.hinted, repo)
-	if len(origins) == 0 {
+	wait, told := p.turns.due(repo, now)
+	every, _ := p.every()
+	switch {
+	case told && wait <= 0, every > 0 && !now.Before(p.planned[repo]):
+		p.turns.begin(repo, now)
+		return itsTurn
+	case told:
+		p.queue.AddAfter(repo, wait)
+	}
+	if hinted {
+		return othersLooked
+	}
+	return nobodyAsks
+}
+
+// come is what is followed of a repository that comes up, and why it does.
+func (p *poller) come(repo string) ([]manifest.Origin, turnOf) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.repos[repo]) == 0 {
 		delete(p.repos, repo)
-		p.mu.Unlock()
+		delete(p.planned, repo)
+		delete(p.hinted, repo)
+		p.turns.forget(repo)
+		return nil, nobodyAsks
+	}
+	return slices.SortedFunc(maps.Keys(p.repos[repo]), compareOrigins), p.look(repo, time.Now())
+}
+
+// went plans the next turn of a repository that came up.
+func (p *poller) went(repo string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.later(repo)
+}
+
+func (p *poller) poll(ctx context.Context, repo string) {
+	origins, look := p.come(repo)
+	if len(origins) == 0 {
 		return
 	}
-	p.mu.Unlock()
+	defer p.went(repo)
 	maxAge := time.Duration(0)
-	if hinted {
+	switch look {
+	case nobodyAsks:
+		return
+	case othersLooked:
 		maxAge = fresh
-	} else {
-		defer p.later(repo)
-		if every, _ := p.every(); every <= 0 {
-			return
-		}
+	case itsTurn:
 	}
 	for _, origin := range origins {
 		commit, _, err := p.resolver.Resolve(ctx, origin, maxAge)

@@ -45,6 +45,11 @@ type sets struct {
 	sizes map[string]int
 	// timers are the next looks that sets asked for by themselves.
 	timers map[string]*time.Timer
+	// topics are what sets want to be told of by webhooks, by set, and listeners
+	// the sets by topic; turns are when those are generated for it.
+	topics    map[string][]string
+	listeners map[string]map[string]struct{}
+	turns     turns
 }
 
 func newSets(metrics workqueue.MetricsProvider) *sets {
@@ -53,6 +58,7 @@ func newSets(metrics workqueue.MetricsProvider) *sets {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 2*time.Minute),
 			workqueue.TypedRateLimitingQueueConfig[string]{Name: setQueueName, MetricsProvider: metrics}),
 		whole: map[string]struct{}{}, sizes: map[string]int{}, timers: map[string]*time.Timer{},
+		topics: map[string][]string{}, listeners: map[string]map[string]struct{}{}, turns: newTurns(),
 	}
 }
 
@@ -77,6 +83,9 @@ func (s *sets) look(name string) engine.SetLook {
 	defer s.mu.Unlock()
 	_, whole := s.whole[name]
 	delete(s.whole, name)
+	if whole {
+		s.turns.begin(name, time.Now())
+	}
 	return engine.SetLook{Progress: !whole}
 }
 
@@ -106,6 +115,7 @@ func (s *sets) forget(name string) {
 		t.Stop()
 		delete(s.timers, name)
 	}
+	s.turns.forget(name)
 }
 
 func (s *sets) count(name string, by int) {
@@ -241,6 +251,7 @@ func (c *Controller) nextSet(ctx context.Context) bool {
 	result, err := c.reconcileSet(ctx, name, look)
 	if result.Follows != nil {
 		c.poller.followSet(engine.SetHolder(name), result.Follows)
+		c.sets.listen(name, result.Topics)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -213,6 +213,17 @@ func (g *generation) follows() []manifest.Origin {
 	return out
 }
 
+// topics are what webhooks may have to say about what the generators asked.
+func (g *generation) topics() []string {
+	var out []string
+	for _, key := range g.order {
+		if topic := appset.Topic(g.needs[key]); topic != "" && !slices.Contains(out, topic) {
+			out = append(out, topic)
+		}
+	}
+	return out
+}
+
 // footprint notes what was read, so that a push elsewhere concerns nobody.
 func (g *generation) footprint() {
 	prints := map[place]footprint{}

@@ -91,10 +91,12 @@ type SetLook struct {
 }
 
 // SetResult says when a set wants to be looked at again by itself, and which
-// repositories it follows; nil is those of the last time.
+// repositories it follows; nil is those of the last time. Topics are what it
+// wants to be told of by webhooks, as appset.Topic has it, if Follows is not nil.
 type SetResult struct {
 	After   time.Duration
 	Follows []manifest.Origin
+	Topics  []string
 }
 
 // SetHolder is the name under which a set is known where applications are known
@@ -185,7 +187,7 @@ func (e *Engine) generateSet(ctx context.Context, set *v1alpha1.ApplicationSet) 
 	if interrupted(ctx) {
 		return SetResult{}, nil
 	}
-	result := SetResult{After: g.after(), Follows: g.follows()}
+	result := SetResult{After: g.after(), Follows: g.follows(), Topics: g.topics()}
 	if err != nil {
 		// The queue tries again soon where that may help; people are told in
 		// any case, and nothing is touched.
