@@ -21,6 +21,8 @@ type Serving struct {
 	FrameOptions       string
 	// ContentTypes are those of bodies; nil is JSON alone, and an empty list is any.
 	ContentTypes []string
+	// MaxWebhook is how many bytes a webhook may have; zero is the default.
+	MaxWebhook int64
 	// HiddenAnnotations are the keys of annotations whose values are not told.
 	HiddenAnnotations []string
 
@@ -60,6 +62,7 @@ var servingKeys = []string{
 	v1alpha1.KeyHelpChatURL, v1alpha1.KeyHelpChatText, v1alpha1.KeyGATrackingID, v1alpha1.KeyGAAnonymizeUsers, v1alpha1.KeyUICSSURL,
 	v1alpha1.KeyUIBannerContent, v1alpha1.KeyUIBannerURL, v1alpha1.KeyUIBannerPermanent, v1alpha1.KeyUIBannerPosition,
 	v1alpha1.KeyUILoginButtonText, v1alpha1.KeyApplicationLinks, v1alpha1.KeyResourceLinks, v1alpha1.KeyProjectLinks,
+	v1alpha1.KeyWebhookMaxPayloadMB,
 }
 
 // serves says that a key is read here.
@@ -134,6 +137,10 @@ func parseServing(data, params map[string]string) (Serving, []string) {
 	}
 	if text, set := params[v1alpha1.KeyParamServerContentTypes]; set {
 		s.ContentTypes = contentTypes(text)
+	}
+	var tooLarge string
+	if s.MaxWebhook, tooLarge = webhookSize(data); tooLarge != "" {
+		problems = append(problems, tooLarge)
 	}
 	s.Downloads = downloads(data)
 	read := func(key string, into any) {

@@ -202,8 +202,9 @@ type Store struct {
 	repositories *repositories
 	// clusters are the destinations, which change on their own too.
 	clusters *clusters
-	// vault is argocd-secret.
+	// vault is argocd-secret, and hooks what it says of webhooks.
 	vault *vault
+	hooks *hooks
 
 	mu sync.Mutex
 	// data is what the config maps hold, by their names; begun is set when all
@@ -243,7 +244,9 @@ func New(config *rest.Config, namespace string, tell Listeners) (*Store, error) 
 		repositories: newRepositories(client, namespace, tell.Repositories),
 		clusters:     newClusters(client, namespace, tell.Clusters),
 		vault:        newVault(client, namespace, tell.Secret),
+		hooks:        newHooks(client, namespace),
 	}
+	s.vault.hooks = s.hooks
 	d := Default()
 	s.current.Store(&d)
 	return s, nil
@@ -312,6 +315,7 @@ func (s *Store) Run(ctx context.Context) error {
 	if err := s.clusters.start(ctx, &wg); err != nil {
 		return err
 	}
+	s.hooks.start(ctx, &wg)
 	if err := s.vault.start(ctx, &wg); err != nil {
 		return err
 	}

@@ -101,3 +101,16 @@ func TestOneBadValueDoesNotSpoilTheOthers(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+func TestWebhookSize(t *testing.T) {
+	for text, want := range map[string]int64{"": 0, "1": 1 << 20, "0": 0, "-1": 0, "big": 0} {
+		s := settings.Parse(map[string]string{"webhook.maxPayloadSizeMB": text})
+		if s.Serving.MaxWebhook != want {
+			t.Errorf("%q: %d", text, s.Serving.MaxWebhook)
+		}
+		problem := text != "" && text != "1"
+		if problem != (len(s.Problems) == 1) || len(s.NotHonoured) != 0 {
+			t.Errorf("%q: problems %v, not honoured %v", text, s.Problems, s.NotHonoured)
+		}
+	}
+}

@@ -21,6 +21,7 @@ import (
 type vault struct {
 	current  atomic.Pointer[account.Stored]
 	changed  func(*account.Stored)
+	hooks    *hooks
 	informer cache.SharedIndexInformer
 	ready    chan struct{}
 }
@@ -77,6 +78,9 @@ func (v *vault) read(obj any, gone bool) {
 		next = account.NewStored(secret.ResourceVersion, secret.Data)
 	}
 	v.current.Store(next)
+	if v.hooks != nil {
+		v.hooks.read(next)
+	}
 	if v.changed != nil {
 		v.changed(next)
 	}
