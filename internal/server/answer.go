@@ -21,6 +21,7 @@ type answer struct {
 	request *http.Request
 	route   *Route
 	req     *Request
+	peer    bool
 	id      string
 	began   time.Time
 	status  int
@@ -94,9 +95,18 @@ func (a *answer) encode(value any) ([]byte, error) {
 	return withoutLogins(b.Bytes()), nil
 }
 
+// restTime is how long the rest of a body may take to come that nobody reads.
+const restTime = time.Second
+
 // write sends a body, compressed where that pays and the client can.
 func (a *answer) write(status int, body []byte) {
 	h := a.header()
+	if a.request.Body != nil && a.request.Body != http.NoBody {
+		// What was not read is read by net/http before it sends the answer, so that the connection can be used again.
+		// Whoever does not send it has the connection closed; not every connection can be bounded, and those of tests
+		// need not.
+		_ = http.NewResponseController(a.writer).SetReadDeadline(time.Now().Add(restTime))
+	}
 	h.Add("Vary", "Accept-Encoding")
 	if a.request.Method != http.MethodHead && len(body) >= worthwhile && accepts(a.request) {
 		h.Set("Content-Encoding", "gzip")
@@ -212,8 +222,6 @@ func (s *Server) caught(a *answer) {
 
 // finish logs the request. Paths and parameters may hold what is nobody's business, so the route stands for them.
 func (s *Server) finish(a *answer) {
-	// Who has sent more than was read is not waited for.
-	_ = a.request.Body.Close()
 	pattern, subject := "none", ""
 	if a.route != nil {
 		pattern = a.route.Pattern
@@ -222,7 +230,7 @@ func (s *Server) finish(a *answer) {
 		subject = a.req.Caller.Subject
 	}
 	level := slog.LevelDebug
-	if a.request.Method != http.MethodGet && a.request.Method != http.MethodHead {
+	if !safe(a.request.Method) && (a.route == nil || !a.route.Hook) {
 		level = slog.LevelInfo
 	}
 	attrs := []any{

@@ -18,3 +18,6 @@ var (
 	WebLink       = webLink
 	Fields        = fields
 )
+
+// SetHookTime has webhooks take less time to come.
+func (s *Server) SetHookTime(d time.Duration) { s.hooks.time = d }

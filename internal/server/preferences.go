@@ -13,6 +13,8 @@ type Settings struct {
 	FrameOptions       string
 	// ContentTypes are those of bodies; nil is JSON alone, and an empty list is any.
 	ContentTypes []string
+	// MaxWebhook is how many bytes a webhook may have; zero is the default.
+	MaxWebhook int64
 	// HiddenAnnotations are the keys of annotations whose values are not told.
 	HiddenAnnotations []string
 

@@ -34,6 +34,10 @@ type Route struct {
 	Without string
 	// Open routes are for everybody; Probe ones are not even counted.
 	Open, Probe bool
+	// Hook routes are for programs that prove by what they say who they are: they are asked for neither a token nor a
+	// form, and bound those who ask by themselves. Where many come from one address, those of strangers must not use up
+	// what others need.
+	Hook bool
 	// Live routes need the clusters, which only the replica that leads has.
 	Live bool
 	// Reads says that nothing is changed, whatever the method is.
@@ -93,9 +97,11 @@ type Request struct {
 	server  *Server
 	control *http.ResponseController
 	token   string
-	params  map[string]string
-	body    []byte
-	read    bool
+	// peer says that another replica asks.
+	peer   bool
+	params map[string]string
+	body   []byte
+	read   bool
 	// found is what Find found, for the handler.
 	found any
 	// hidden are values that must not be told, whatever text they stand in.
@@ -252,6 +258,8 @@ func (r *Route) check() error {
 		return say("it has no handler")
 	case r.Summary == "":
 		return say("it does not say what it is for")
+	case r.Hook && !r.Open:
+		return say("it is for strangers, and not open")
 	case r.Open && !slices.Contains(openRoutes, r.Method+" "+r.Pattern):
 		return say("it is open, and not on the closed list of open routes")
 	case r.Open:

@@ -17,6 +17,7 @@ var openRoutes = []string{
 	"GET /api/v1/settings",
 	"GET /api/v1/session/userinfo",
 	"POST /api/v1/session",
+	"POST /api/webhook",
 }
 
 // exclusion is a path of Argo CD that this version does not serve, and why.
@@ -32,7 +33,6 @@ var excluded = []exclusion{
 	{"/api/v1/applications/*/server-side-diff", "every comparison here is the server's own; ask for managed-resources, or for plan"},
 	{"/api/v1/applications/manifestsWithFiles", "manifests of local files are rendered by the towline command itself"},
 	{"/api/badge", "badges are not served by this version"},
-	{"/api/webhook", "webhooks are not taken by this version; repositories are polled"},
 	{"/api/dex", "Dex is not part of this version"},
 	{"/auth", "single sign-on is not part of this version; sign in with a local account"},
 	{"/terminal", "terminals are not part of this version; use kubectl exec"},
@@ -86,7 +86,7 @@ var (
 func (s *Server) routes() []*Route {
 	return slices.Concat(s.generalRoutes(), s.peopleRoutes(), s.appRoutes(), s.ownRoutes(), s.streamRoutes(),
 		s.setRoutes(), s.projectRoutes(),
-		s.placeRoutes(), s.writeRoutes())
+		s.placeRoutes(), s.writeRoutes(), s.hookRoutes())
 }
 
 func (s *Server) generalRoutes() []*Route {

@@ -155,6 +155,8 @@ type Options struct {
 	// Writing is where what people declare is written, and Hands do what they ask for in clusters: the engine.
 	Writing Writing
 	Hands   Hands
+	// Hooks takes webhooks.
+	Hooks Hooks
 	// Listing answers lists of applications; nil has them answered here, in the form that Argo CD has.
 	Listing  http.Handler
 	Streams  Streams
@@ -177,6 +179,7 @@ type Server struct {
 	waits *waits[*v1alpha1.Application]
 	// topics are those who wait for something else than an application.
 	topics *waits[struct{}]
+	hooks  *hooks
 	// recheck is how often it is looked whether a stream may go on.
 	recheck time.Duration
 	// openAPI is the document, made once.
@@ -196,7 +199,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		Options: o, open: newLimiter(openRate, openBurst), recheck: usualRecheck,
-		waits: newWaits[*v1alpha1.Application](), topics: newWaits[struct{}](),
+		waits: newWaits[*v1alpha1.Application](), topics: newWaits[struct{}](), hooks: newHooks(),
 	}
 	var err error
 	if s.table, err = newTable(s.routes()); err != nil {
@@ -209,18 +212,21 @@ func New(o Options) (*Server, error) {
 }
 
 // Handler answers those who come from outside.
-func (s *Server) Handler() http.Handler { return s.handler(s.byToken) }
+func (s *Server) Handler() http.Handler { return s.handler(s.byToken, nil) }
 
 // Peers answers other replicas, which have asked the caller for a token already. believed is whom a replica says it to
 // be; whoever knows must have made sure that it is a replica who says so.
 func (s *Server) Peers(believed func(*http.Request) (string, bool)) http.Handler {
-	return s.handler(s.byPeer(believed))
+	return s.handler(s.byPeer(believed), believed)
 }
 
-// handler answers by what identifies the caller.
-func (s *Server) handler(identify identifier) http.Handler {
+// handler answers by what identifies the caller. believed says that a replica asks; it is nil where none does.
+func (s *Server) handler(identify identifier, believed func(*http.Request) (string, bool)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := newAnswer(w, r)
+		if believed != nil {
+			_, a.peer = believed(r)
+		}
 		defer s.finish(a)
 		defer s.caught(a)
 		s.harden(a)
@@ -261,7 +267,7 @@ func (s *Server) serve(a *answer, path string, identify identifier) {
 	a.route = route
 	req := &Request{
 		Context: a.request.Context(), Request: a.request, Route: route, params: params, server: s,
-		control: http.NewResponseController(a.writer),
+		control: http.NewResponseController(a.writer), peer: a.peer,
 	}
 	a.req = req
 	if err := s.admit(a, req, identify); err != nil {
@@ -289,6 +295,9 @@ func (s *Server) serve(a *answer, path string, identify identifier) {
 
 // admit lets a request pass: by its form, by who asks, and by what they may do.
 func (s *Server) admit(a *answer, req *Request, identify identifier) error {
+	if req.Route.Hook {
+		return nil
+	}
 	if req.Route.Open && !req.Route.Probe && !s.open.take(sourceOf(a.request), s.Now()) {
 		return &Fault{Code: ResourceExhausted, Message: "too many requests; wait a moment"}
 	}

@@ -297,8 +297,6 @@ func TestStrangersGetAnswersTheyCanUse(t *testing.T) {
 	for target, want := range map[string]string{
 		"/api/v1/write-repositories":                 "hydrator",
 		"/api/v1/applications/shop/server-side-diff": "managed-resources",
-
-		"/api/webhook": "webhooks",
 	} {
 		w := ask(t, s.Handler(), http.MethodGet, target, "", bearer("admin")...)
 		if w.Code != http.StatusNotImplemented || !strings.Contains(w.Body.String(), want) {
