@@ -57,7 +57,7 @@ func (p *parts) openAPI() error {
 			Version: version, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		},
 		Hub: p.hub, Sets: p.hub, Inspector: look, Reader: look, Adviser: look, Hands: look,
-		Places: registry{p}, Events: told{events}, Settings: p.serverSettings,
+		Places: registry{p}, Events: told{events}, Settings: p.serverSettings, Hooks: hooked{p},
 		Leading: func() bool { return acting() != nil },
 		Forward: leader.Forward(leader.ForwardOptions{
 			Peers: p.peers, Leader: p.elector.Leader, Subject: server.Vouch, Wait: p.elector.Duration,
@@ -118,6 +118,7 @@ func (p *parts) serverSettings() server.Settings {
 	return server.Settings{
 		URL: s.URL, AdditionalURLs: s.AdditionalURLs, RootPath: s.RootPath, BaseHref: s.BaseHref, FrameOptions: s.FrameOptions,
 		ContentTypes: s.ContentTypes, HiddenAnnotations: s.HiddenAnnotations, StatusBadge: s.StatusBadge, StatusBadgeURL: s.StatusBadgeURL,
+		MaxWebhook: s.MaxWebhook,
 		ExecEnabled: s.Exec, AppsAnywhere: len(p.appNamespaces) > 0, AdminDisabled: s.AdminDisabled, InstallationID: s.InstallationID,
 		LabelKey: cmp.Or(p.tracker.LabelKey, v1alpha1.DefaultInstanceLabel), TrackingMethod: cmp.Or(string(p.tracker.Method),
 			v1alpha1.TrackingMethodAnnotation),
