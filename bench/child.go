@@ -77,6 +77,7 @@ func parts() map[string]func(setup) (part, error) {
 		"watch":    newWatchPart,
 		"loop":     newLoopPart,
 		"lists":    newListsPart,
+		"refusal":  newRefusalPart,
 	}
 }
 

@@ -46,7 +46,8 @@
 //
 // The scenarios that measure the making of applications (waves, bootstrap) have
 // no world: they begin with an empty cluster. The scenario of lists (list) has
-// no cluster at all: its child makes the applications up and serves them.
+// no cluster at all: its child makes the applications up and serves them. That
+// of webhooks (webhook) starts the program itself, on an empty cluster.
 //
 // What is not realistic: pods have no status (nobody runs them), and the
 // network is loopback.

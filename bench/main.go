@@ -120,6 +120,12 @@ func scenarios() []scenario {
 			full:  scale{apps: 10_000, times: 1_000, rate: 100, seconds: 20}, run: runList,
 			quick: scale{apps: 2_000, times: 200, rate: 100, seconds: 5},
 		},
+		{
+			name:  "webhook",
+			short: "webhooks that are refused or come again, against a handler that answers 401; and pushes during a flood of them",
+			full:  scale{repeats: 5, times: 20_000, rate: 2_000, seconds: 30}, run: runWebhook,
+			quick: scale{repeats: 3, times: 4_000, rate: 1_000, seconds: 6},
+		},
 	}
 }
 
@@ -184,8 +190,8 @@ func (s scenario) command() *cobra.Command {
 	f.IntVar(&chosen.perApp, "objects-per-app", 0, "number of objects in each of them")
 	f.IntVar(&chosen.objects, "objects", 0, "number of objects in the cluster, managed or not")
 	f.IntVar(&chosen.repeats, "repeats", 0, "how often each thing is measured")
-	f.IntVar(&chosen.rate, "rate", 0, "updates per second (churn, list)")
-	f.IntVar(&chosen.seconds, "seconds", 0, "for how long (churn, list)")
+	f.IntVar(&chosen.rate, "rate", 0, "updates per second (churn, list), webhooks (webhook)")
+	f.IntVar(&chosen.seconds, "seconds", 0, "for how long (churn, list, webhook)")
 	f.IntVar(&chosen.times, "times", 0, "how many drifts are healed (heal), syncs (waves) or renders (render) made, pages read (list)")
 	return cmd
 }
