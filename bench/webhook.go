@@ -314,10 +314,11 @@ func (h *hooking) flood(ctx context.Context) error {
 	}})
 }
 
-// pushes makes one after the other.
+// pushes makes one after the other, each when the window of the last is over.
 func (h *hooking) pushes(ctx context.Context, until time.Time) (sample, error) {
 	var out sample
 	for time.Now().Before(until) {
+		time.Sleep(hookWindow + hookWindow/10)
 		took, err := h.push(ctx)
 		if err != nil {
 			return nil, err

@@ -118,7 +118,7 @@ func (p *parts) serverSettings() server.Settings {
 	return server.Settings{
 		URL: s.URL, AdditionalURLs: s.AdditionalURLs, RootPath: s.RootPath, BaseHref: s.BaseHref, FrameOptions: s.FrameOptions,
 		ContentTypes: s.ContentTypes, HiddenAnnotations: s.HiddenAnnotations, StatusBadge: s.StatusBadge, StatusBadgeURL: s.StatusBadgeURL,
-		MaxWebhook: s.MaxWebhook,
+		MaxWebhook:  s.MaxWebhook,
 		ExecEnabled: s.Exec, AppsAnywhere: len(p.appNamespaces) > 0, AdminDisabled: s.AdminDisabled, InstallationID: s.InstallationID,
 		LabelKey: cmp.Or(p.tracker.LabelKey, v1alpha1.DefaultInstanceLabel), TrackingMethod: cmp.Or(string(p.tracker.Method),
 			v1alpha1.TrackingMethodAnnotation),
