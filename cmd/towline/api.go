@@ -111,16 +111,31 @@ func (p *parts) serveAPI(ctx context.Context, o runOptions) {
 	}
 }
 
-// serverSettings are the settings as the server wants them.
+// servedOf are the settings of the server, and those that they were made from.
+type servedOf struct {
+	of     *settings.Settings
+	served server.Settings
+}
+
+// serverSettings are the settings as the server wants them. They are asked for several times by every request.
 func (p *parts) serverSettings() server.Settings {
 	all := p.settings.Current()
+	last := p.served.Load()
+	if last == nil || last.of != all {
+		last = &servedOf{of: all, served: p.serverSettingsOf(all)}
+		p.served.Store(last)
+	}
+	return last.served
+}
+
+func (p *parts) serverSettingsOf(all *settings.Settings) server.Settings {
 	s := all.Serving
 	return server.Settings{
 		URL: s.URL, AdditionalURLs: s.AdditionalURLs, RootPath: s.RootPath, BaseHref: s.BaseHref, FrameOptions: s.FrameOptions,
 		ContentTypes: s.ContentTypes, HiddenAnnotations: s.HiddenAnnotations, StatusBadge: s.StatusBadge, StatusBadgeURL: s.StatusBadgeURL,
-		MaxWebhook:  s.MaxWebhook,
 		ExecEnabled: s.Exec, AppsAnywhere: len(p.appNamespaces) > 0, AdminDisabled: s.AdminDisabled, InstallationID: s.InstallationID,
-		LabelKey: cmp.Or(p.tracker.LabelKey, v1alpha1.DefaultInstanceLabel), TrackingMethod: cmp.Or(string(p.tracker.Method),
+		MaxWebhook: s.MaxWebhook,
+		LabelKey:   cmp.Or(p.tracker.LabelKey, v1alpha1.DefaultInstanceLabel), TrackingMethod: cmp.Or(string(p.tracker.Method),
 			v1alpha1.TrackingMethodAnnotation),
 		KustomizeBuild: all.Build.KustomizeOptions, Password: s.PasswordPattern,
 		Help:      server.Help{ChatURL: s.ChatURL, ChatText: s.ChatText, BinaryURLs: s.Downloads},

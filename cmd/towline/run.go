@@ -173,6 +173,7 @@ type parts struct {
 	// certificates is what the server shows.
 	certificates *settings.Certificates
 	ignore       atomic.Pointer[ignoreOf]
+	served       atomic.Pointer[servedOf]
 	// appNamespaces are the patterns of the namespaces, besides the control
 	// namespace, that applications are looked for in.
 	appNamespaces []string

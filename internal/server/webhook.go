@@ -116,18 +116,19 @@ func (s *Server) webhook(req *Request) (any, error) {
 	if !letter.Proved && !s.hooks.strangers.take(sourceOf(req.Request), s.Now()) {
 		return nil, s.refuse(req, errStrangers)
 	}
-	body, err := s.hookBody(req)
-	if err != nil {
+	body := buffer()
+	defer release(body)
+	if err := s.hookBody(req, body); err != nil {
 		return nil, err
 	}
-	digest, refused := letter.Check(body)
+	digest, refused := letter.Check(body.Bytes())
 	if refused != nil {
 		return nil, s.refuse(req, refused)
 	}
 	if s.hooks.repeated(digest, s.Now()) {
 		return nothing{}, nil
 	}
-	hint, refused := letter.Read(body)
+	hint, refused := letter.Read(body.Bytes())
 	if refused != nil {
 		return nil, s.refuse(req, refused)
 	}
@@ -193,40 +194,57 @@ func (s *Server) sayOpen(req *Request, hint webhook.Hint) {
 	}
 }
 
+// hookBuffers are what most bodies are read into: a flood must not keep the collector busy.
+var hookBuffers = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, 16<<10)) }}
+
+func buffer() *bytes.Buffer {
+	b, ok := hookBuffers.Get().(*bytes.Buffer)
+	if !ok {
+		return &bytes.Buffer{}
+	}
+	b.Reset()
+	return b
+}
+
+// release gives a buffer back that nobody reads from any more; large ones are rare and not kept.
+func release(b *bytes.Buffer) {
+	if b.Cap() <= 2*smallHook {
+		hookBuffers.Put(b)
+	}
+}
+
+// errHalf is for those who are too slow, or give up.
+var errHalf = badRequest("the webhook could not be read: it did not come in time, or not all of it")
+
 // hookBody reads the body, within bounds of size, time and number.
-func (s *Server) hookBody(req *Request) ([]byte, error) {
+func (s *Server) hookBody(req *Request, into *bytes.Buffer) error {
 	limit := cmp.Or(s.Settings().MaxWebhook, defaultHook)
 	if req.ContentLength > limit {
-		return nil, tooLarge(limit)
+		return tooLarge(limit)
 	}
 	// Most bodies come with their headers. Whoever sends one bit by bit does not keep us waiting.
 	_ = req.control.SetReadDeadline(time.Now().Add(s.hooks.time))
-	defer func() { _ = req.control.SetReadDeadline(time.Time{}) }()
 	small := min(limit, smallHook)
-	var b bytes.Buffer
-	if req.ContentLength > 0 {
-		b.Grow(int(min(req.ContentLength, small)) + bytes.MinRead)
-	}
-	n, err := b.ReadFrom(io.LimitReader(req.Request.Body, small+1))
+	n, err := into.ReadFrom(io.LimitReader(req.Request.Body, small+1))
 	if err != nil {
-		return nil, badRequest("the webhook could not be read: it did not come in time, or not all of it")
+		return errHalf
 	}
 	if n <= small {
-		return b.Bytes(), nil
+		return nil
 	}
 	select {
 	case s.hooks.large <- struct{}{}:
 		defer func() { <-s.hooks.large }()
 	default:
-		return nil, &Fault{Code: Unavailable, Message: "too many large webhooks at once; send it again in a moment"}
+		return &Fault{Code: Unavailable, Message: "too many large webhooks at once; send it again in a moment"}
 	}
-	if _, err = b.ReadFrom(io.LimitReader(req.Request.Body, limit-n+1)); err != nil {
-		return nil, badRequest("the webhook could not be read: it did not come in time, or not all of it")
+	if _, err = into.ReadFrom(io.LimitReader(req.Request.Body, limit-n+1)); err != nil {
+		return errHalf
 	}
-	if int64(b.Len()) > limit {
-		return nil, tooLarge(limit)
+	if int64(into.Len()) > limit {
+		return tooLarge(limit)
 	}
-	return b.Bytes(), nil
+	return nil
 }
 
 func tooLarge(limit int64) *Fault {
@@ -247,6 +265,8 @@ func (s *Server) passOn(hint webhook.Hint, digest [sha256.Size]byte) (any, error
 		next := r.Clone(r.Context())
 		next.Header = http.Header{"Content-Type": {"application/json"}}
 		next.Body, next.ContentLength, next.TransferEncoding = io.NopCloser(bytes.NewReader(text)), int64(len(text)), nil
+		// The leader may take longer to answer than the webhook could take to come.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		seen := &observed{ResponseWriter: w}
 		s.Forward.ServeHTTP(seen, next)
 		if seen.status == http.StatusOK {
