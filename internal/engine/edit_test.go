@@ -10,7 +10,6 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
-	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/wish"
 )
 
@@ -65,15 +64,6 @@ func TestEditsByHand(t *testing.T) {
 	}
 	if _, there := w.live[own]; there {
 		t.Error("it is still there")
-	}
-}
-
-// An operation brings its own options along, whether the application has a policy or not.
-func TestANamespaceIsAskedForWithoutAPolicy(t *testing.T) {
-	app := &v1alpha1.Application{Spec: v1alpha1.ApplicationSpec{Destination: v1alpha1.ApplicationDestination{Namespace: "shop"}}}
-	m := newWorld(app).engine().mark(&observation{app: app, options: plan.Options{"CreateNamespace=true"}})
-	if m.Destination != "shop" || m.Namespace != nil {
-		t.Errorf("%+v", m)
 	}
 }
 

@@ -97,11 +97,9 @@ type Request struct {
 	server  *Server
 	control *http.ResponseController
 	token   string
-	// peer says that another replica asks.
-	peer   bool
-	params map[string]string
-	body   []byte
-	read   bool
+	params  map[string]string
+	body    []byte
+	read    bool
 	// found is what Find found, for the handler.
 	found any
 	// hidden are values that must not be told, whatever text they stand in.

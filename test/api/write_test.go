@@ -25,8 +25,8 @@ import (
 	"github.com/towline-cd/towline/internal/core/repository"
 )
 
-// step is one thing that is asked, or awaited.
-type step struct {
+// request is one thing that is asked, or awaited.
+type request struct {
 	Do    string `json:"do"`
 	Body  any    `json:"body"`
 	Code  int    `json:"code"`
@@ -41,13 +41,13 @@ type step struct {
 	Object []string `json:"object"`
 }
 
-func readSteps(t *testing.T) []step {
+func readSteps(t *testing.T) []request {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "writes.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []step
+	var out []request
 	if err := yaml.UnmarshalStrict(text, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func (h hosted) filled(value any) any {
 }
 
 // take takes one step and says what is wrong.
-func (s *stage) take(h hosted, st step) []string {
+func (s *stage) take(h hosted, st request) []string {
 	s.Helper()
 	switch {
 	case st.Await != "":
@@ -198,7 +198,7 @@ func (s *stage) take(h hosted, st step) []string {
 }
 
 // look looks at an object of the cluster.
-func (s *stage) look(h hosted, st step) []string {
+func (s *stage) look(h hosted, st request) []string {
 	s.Helper()
 	namespace := s.dest
 	if len(st.Object) > 2 {
@@ -256,7 +256,7 @@ func TestEveryWriteOfArgoCDIsAccountedFor(t *testing.T) {
 		}
 		count++
 		pattern := regexp.MustCompile("^" + method + " " + strings.ReplaceAll(regexp.QuoteMeta(path), `\{\}`, `[^/?]+`) + `(\?.*)?$`)
-		good := slices.ContainsFunc(steps, func(st step) bool {
+		good := slices.ContainsFunc(steps, func(st request) bool {
 			return pattern.MatchString(st.Do) && (st.Code == 0 || st.Code == http.StatusNotImplemented)
 		})
 		if good == (strings.TrimSpace(reason) != "") {

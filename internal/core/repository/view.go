@@ -67,11 +67,3 @@ func withoutLogin(address string) string {
 	}
 	return u.String()
 }
-
-// Same says whether two addresses are of one repository, as people write them.
-func Same(a, b string) bool {
-	plain := func(s string) string {
-		return strings.ToLower(strings.TrimSuffix(strings.TrimRight(strings.TrimSpace(s), "/"), ".git"))
-	}
-	return plain(a) == plain(b)
-}
