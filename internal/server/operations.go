@@ -228,13 +228,15 @@ type RollbackQuery struct {
 	DryRun bool  `json:"dryRun,omitempty"`
 }
 
-// rollbackVerbs: a rollback is a sync, unless the installation tells them apart.
-func (s *Server) rollbackVerbs(*Request) ([]string, error) {
+// rollbackVerb is what a rollback asks for: it is a sync, unless the installation tells them apart.
+func (s *Server) rollbackVerb() string {
 	if s.Settings().RollbackRight {
-		return []string{"rollback"}, nil
+		return "rollback"
 	}
-	return []string{"sync"}, nil
+	return "sync"
 }
+
+func (s *Server) rollbackVerbs(*Request) ([]string, error) { return []string{s.rollbackVerb()}, nil }
 
 func (s *Server) rollback(req *Request) (any, error) {
 	var q RollbackQuery

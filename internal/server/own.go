@@ -382,7 +382,11 @@ func (s *Server) why(req *Request) (any, error) {
 	}
 	automatic := action == "autosync"
 	if !automatic {
-		v := s.Decider.Decide(req.Caller, Question{Resource: "applications", Action: action, Object: s.objectOf(app)})
+		right := action
+		if action == "rollback" {
+			right = s.rollbackVerb()
+		}
+		v := s.Decider.Decide(req.Caller, Question{Resource: "applications", Action: right, Object: s.objectOf(app)})
 		add(WhyCheck{Name: "rbac", Passed: v.Allowed, Why: v.Why, Line: v.Line})
 	}
 	if action != "sync" && action != "rollback" && !automatic {

@@ -43,6 +43,9 @@ type stage struct {
 	client        *http.Client
 	// token is that of the administrator.
 	token string
+	// pid is of the process that serves, and stop ends it.
+	pid  int
+	stop func()
 }
 
 func newStage(t *testing.T) *stage {
@@ -62,7 +65,7 @@ func bareStage(t *testing.T, name string) *stage {
 	t.Parallel()
 	plane := controlplane.Shared(t)
 	s := &stage{
-		T: t, plane: plane, git: gitserver.New(t), control: name, dest: name + "-dest", log: &journal{lines: make(chan struct{})},
+		T: t, plane: plane, git: gitserver.New(t), control: name, dest: name + "-dest", log: newJournal(),
 		client: &http.Client{Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true, //nolint:gosec // the certificate is made at each start
 		}},
@@ -147,6 +150,13 @@ func (s *stage) apply(manifest string) { s.Helper(); s.kubectl(manifest, "apply"
 // start runs towline and signs in.
 func (s *stage) start(flags ...string) {
 	s.Helper()
+	s.run(flags...)
+	s.token = s.login("admin", s.initialPassword())
+}
+
+// run runs towline until the test is over, or until it is stopped.
+func (s *stage) run(flags ...string) {
+	s.Helper()
 	kubeconfig, err := s.plane.KubeconfigFor("towline-"+s.control, "system:masters")
 	s.must(err)
 	cmd := exec.CommandContext(context.Background(), binary, append([]string{
@@ -161,12 +171,13 @@ func (s *stage) start(flags ...string) {
 			s.Logf("towline's log:\n%s", s.log.String())
 		}
 	})
-	s.Cleanup(func() {
+	s.pid, s.stop = cmd.Process.Pid, sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		if err := cmd.Wait(); err != nil {
 			s.Errorf("towline ended with %v", err)
 		}
 	})
+	s.Cleanup(s.stop)
 	found := s.log.await(s.T, regexp.MustCompile(`msg="serving the API" address=(\S+) tls=(\w+)`))
 	scheme := "https://"
 	if found[2] == "false" {
@@ -174,7 +185,6 @@ func (s *stage) start(flags ...string) {
 	}
 	s.base = scheme + found[1]
 	s.log.await(s.T, regexp.MustCompile(`msg=ready`))
-	s.token = s.login("admin", s.initialPassword())
 }
 
 // initialPassword is that which was made at the first start.
@@ -264,6 +274,8 @@ type journal struct {
 	buf   bytes.Buffer
 	lines chan struct{}
 }
+
+func newJournal() *journal { return &journal{lines: make(chan struct{})} }
 
 // Write keeps what is written and tells whoever waits.
 func (j *journal) Write(p []byte) (int, error) {
