@@ -101,6 +101,7 @@ const (
 	AnnotationDrift      = "towline.io/drift"       // on Events: the fields that drifted, as JSON
 	AnnotationSuccessor  = "towline.io/successor"   // on Applications: the one that takes over what this one deployed
 	AnnotationGenerated  = "towline.io/generated"   // on ApplicationSets: what was generated last, and from which commits
+	AnnotationUnreadable = "towline.io/unreadable"  // in memory only: the parts of an object that do not fit its type, as JSON
 
 	AnnotationPrefix = "towline.io/"
 )

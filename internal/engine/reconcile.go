@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,9 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if u := object.UnreadableOf(app); u != nil {
+		return Result{}, e.quarantine(ctx, app, u)
+	}
 	if e.rests(ctx, app) {
 		return Result{}, nil
 	}
@@ -46,6 +50,17 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 		return e.sync(ctx, app, op)
 	}
 	return e.refresh(ctx, app)
+}
+
+// quarantine tells that an application cannot be read, and does nothing for it: neither sync nor delete, for where its
+// objects are is not known.
+func (e *Engine) quarantine(ctx context.Context, app *v1alpha1.Application, u object.Unreadable) error {
+	slog.WarnContext(ctx, "an application cannot be read", "application", e.key(app), "cause", u.String())
+	if u[object.StatusPart] != "" {
+		return nil // what is told cannot be compared with what was told, and would be told for ever
+	}
+	_, err := e.report(ctx, e.observe(ctx, app, look{}), app.Status.OperationState)
+	return err
 }
 
 // rests says that nothing is to be done for an application now, and nothing to

@@ -7,6 +7,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/policy"
 )
 
@@ -42,6 +43,7 @@ func (e *Engine) ruling(ctx context.Context, app *v1alpha1.Application) (*ruling
 		r.tenancy = *t
 	}
 	names, faults := r.tenancy.GlobalsOf(p)
+	faults = append(faults, unread(p)...)
 	for _, name := range names {
 		g, err := e.Hub.Project(ctx, name)
 		if fault.ReasonOf(err) == "NotFound" {
@@ -52,6 +54,7 @@ func (e *Engine) ruling(ctx context.Context, app *v1alpha1.Application) (*ruling
 		if err != nil {
 			return nil, err
 		}
+		faults = append(faults, unread(g)...)
 		r.globals = append(r.globals, g)
 		r.versions = append(r.versions, g.Name, g.ResourceVersion)
 	}
@@ -67,6 +70,14 @@ func (e *Engine) ruling(ctx context.Context, app *v1alpha1.Application) (*ruling
 	r.project.SharesClusters = r.tenancy.ByLetter
 	r.project.DenyAllowsRest = r.tenancy.ByLetter
 	return r, nil
+}
+
+// unread tells of a project that cannot be read: it allows nothing, and what it would deny is not known.
+func unread(p *v1alpha1.AppProject) []string {
+	if u := object.UnreadableOf(p); u != nil {
+		return []string{fmt.Sprintf("project %q: %s", p.Name, u)}
+	}
+	return nil
 }
 
 // windows are read by those who need them: that takes longer than the rest.

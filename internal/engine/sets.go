@@ -15,6 +15,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/policy"
 )
 
@@ -154,6 +155,13 @@ func (e *Engine) ReconcileSet(ctx context.Context, name string, l SetLook) (SetR
 	if err != nil {
 		return SetResult{}, err
 	}
+	if u := object.UnreadableOf(set); u != nil {
+		slog.WarnContext(ctx, "an ApplicationSet cannot be read", "applicationset", name, "cause", u.String())
+		if u[object.StatusPart] != "" {
+			return SetResult{}, nil
+		}
+		return e.refuseSet(ctx, set, u.String(), nil)
+	}
 	if set.DeletionTimestamp != nil {
 		return e.removeSet(ctx, set)
 	}
@@ -168,6 +176,9 @@ func (e *Engine) ReconcileSet(ctx context.Context, name string, l SetLook) (SetR
 
 // Generate is what a set stands for, for somebody who looks. It writes nothing.
 func (e *Engine) Generate(ctx context.Context, set *v1alpha1.ApplicationSet) (appset.Result, error) {
+	if u := object.UnreadableOf(set); u != nil {
+		return appset.Result{}, fmt.Errorf("ApplicationSet %q: %s", set.Name, u)
+	}
 	g := &generation{engine: e, set: set}
 	defer g.close()
 	if err := g.generate(ctx); err != nil {

@@ -44,7 +44,7 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 	config.APIPath = "/apis"
 	gv := v1alpha1.GroupVersion()
 	config.GroupVersion = &gv
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.NegotiatedSerializer = forgiving{serializer.NewCodecFactory(scheme).WithoutConversion()}
 	r, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the hub: %w", err)

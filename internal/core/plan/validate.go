@@ -19,6 +19,10 @@ func Validate(app *v1alpha1.Application) []finding.Finding {
 			Reason: finding.InvalidSpec, Severity: finding.Error, Message: fmt.Sprintf(format, args...),
 		})
 	}
+	if u := object.UnreadableOf(app); u != nil {
+		invalid("application %q: %s", app.Name, u)
+		return out
+	}
 	d := app.Spec.Destination
 	switch {
 	case d.Server == "" && d.Name == "":

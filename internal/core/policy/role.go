@@ -6,6 +6,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/finding"
+	"github.com/towline-cd/towline/internal/core/object"
 )
 
 // Faults are the mistakes in a project that no application would notice, for whoever writes it: in its roles and in its
@@ -16,6 +17,9 @@ func Faults(p *v1alpha1.AppProject) []finding.Finding {
 		out = append(out, finding.Finding{
 			Reason: finding.InvalidSpec, Severity: finding.Warning, Message: fmt.Sprintf(format, args...),
 		})
+	}
+	if u := object.UnreadableOf(p); u != nil {
+		say("project %q: %s", p.Name, u)
 	}
 	seen := map[string]bool{}
 	for i, role := range p.Spec.Roles {
