@@ -154,6 +154,7 @@ func (s *Server) createProject(req *Request) (any, error) {
 		name: wanted.Name, version: wanted.ResourceVersion, edit: func(now *v1alpha1.AppProject) error {
 			before := now.DeepCopy()
 			now.Spec = wanted.Spec
+			forgetRoles(now)
 			maps.Copy(labelled(&now.Labels, wanted.Labels), wanted.Labels)
 			maps.Copy(labelled(&now.Annotations, wanted.Annotations), wanted.Annotations)
 			if len(wanted.Finalizers) > 0 {
@@ -216,9 +217,19 @@ func (s *Server) updateProject(req *Request) (any, error) {
 			before := now.DeepCopy()
 			s.putMeta(&now.ObjectMeta, wanted.ObjectMeta)
 			now.Spec = wanted.Spec
+			forgetRoles(now)
 			return s.keepsApps(before, now)
 		},
 	}))
+}
+
+// forgetRoles drops the tokens of roles that are gone: a later role of the same name must not bring them back to life.
+func forgetRoles(p *v1alpha1.AppProject) {
+	for role := range p.Status.JWTTokensByRole {
+		if !slices.ContainsFunc(p.Spec.Roles, func(r v1alpha1.ProjectRole) bool { return r.Name == role }) {
+			delete(p.Status.JWTTokensByRole, role)
+		}
+	}
 }
 
 // keepsApps refuses a change of a project that would leave applications of it without their repositories or destinations.

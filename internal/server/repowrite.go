@@ -156,7 +156,7 @@ func (s *Server) create(req *Request, many bool) (any, error) {
 		switch {
 		case !req.May("repositories", "update", repositoryObject(now)):
 			return nil, errDenied
-		case !req.Flag("upsert") && sameEntry(now, r):
+		case !req.Flag("upsert") && repository.Alike(now, r):
 			return s.shownEntry(now, many, "Unknown", ""), nil
 		case !req.Flag("upsert"):
 			return nil, badRequest("the repository is there already with another login or other settings; upsert=true changes it")
@@ -173,22 +173,6 @@ func (s *Server) create(req *Request, many bool) (any, error) {
 		return nil, err
 	}
 	return s.shownEntry(r, many, state, ""), nil
-}
-
-// sameEntry says that two entries say the same; what this version does not honour is not compared.
-func sameEntry(a, b repository.Repository) bool {
-	a.NotHonoured, b.NotHonoured = nil, nil
-	a.Type, b.Type = cmp.Or(a.Type, repository.Git), cmp.Or(b.Type, repository.Git)
-	x, y := repository.Write(nil, a, false), repository.Write(nil, b, false)
-	if len(x) != len(y) {
-		return false
-	}
-	for key, value := range x {
-		if string(y[key]) != string(value) {
-			return false
-		}
-	}
-	return true
 }
 
 // weaker says that a login would go where it did not go before: through another proxy, or to somebody who need not show who

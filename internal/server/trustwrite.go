@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,18 +12,7 @@ import (
 )
 
 // GivenCertificate is somebody to trust: a key of an SSH server, or an authority for a host.
-type GivenCertificate struct {
-	ServerName  string `json:"serverName"`
-	CertType    string `json:"certType"`
-	CertSubType string `json:"certSubType,omitempty"`
-	// CertData is a PEM text, or the key as known_hosts has it.
-	CertData []byte `json:"certData"`
-}
-
-const (
-	certSSH   = "ssh"
-	certHTTPS = "https"
-)
+type GivenCertificate = repository.GivenCertificate
 
 // mostCertificates is how many are taken at once.
 const mostCertificates = 200
@@ -46,13 +34,13 @@ func (s *Server) createCertificates(req *Request) (any, error) {
 		if !req.May("certificates", "create", c.ServerName) || upsert && !req.May("certificates", "update", c.ServerName) {
 			return nil, errDenied
 		}
-		if err := c.check(); err != nil {
+		if err := checkCertificate(c); err != nil {
 			return nil, err
 		}
 		req.note("host", oneLine(c.ServerName))
 	}
 	out := List[Certificate]{Items: []Certificate{}}
-	for _, kind := range []string{certSSH, certHTTPS} {
+	for _, kind := range []string{repository.CertSSH, repository.CertHTTPS} {
 		made, err := s.trustAll(req, kind, q.Items, upsert)
 		if err != nil {
 			return nil, err
@@ -62,33 +50,17 @@ func (s *Server) createCertificates(req *Request) (any, error) {
 	return out, nil
 }
 
-func (c GivenCertificate) check() error {
-	switch c.CertType {
-	case certSSH:
-		if _, err := repository.PutHostKey("", c.hostKey(), false); err != nil {
-			return badRequest(fmt.Sprintf("%q: %v", oneLine(c.ServerName), err))
-		}
-	case certHTTPS:
+func checkCertificate(c GivenCertificate) error {
+	if c.CertType == repository.CertHTTPS {
 		// It becomes a key of a config map.
 		if err := wellNamed("serverName", c.ServerName); err != nil {
 			return err
 		}
-		if err := repository.CheckAuthority(string(c.CertData)); err != nil {
-			return badRequest(fmt.Sprintf("%q: %v", c.ServerName, err))
-		}
-	default:
-		return badRequest("certType is ssh or https")
+	}
+	if err := c.Check(); err != nil {
+		return badRequest(fmt.Sprintf("%q: %v", oneLine(c.ServerName), err))
 	}
 	return nil
-}
-
-func (c GivenCertificate) hostKey() repository.HostKey {
-	key := strings.TrimSpace(string(c.CertData))
-	if _, err := base64.StdEncoding.DecodeString(key); err != nil {
-		// Some send the key itself, and not its text.
-		key = base64.StdEncoding.EncodeToString(c.CertData)
-	}
-	return repository.HostKey{Host: c.ServerName, Type: c.CertSubType, Key: key}
 }
 
 // trustAll writes down those of one kind, all or none.
@@ -98,16 +70,12 @@ func (s *Server) trustAll(req *Request, kind string, list []GivenCertificate, up
 		return nil, nil
 	}
 	var out []Certificate
-	configMap := v1alpha1.ConfigMapTLSCerts
-	if kind == certSSH {
-		configMap = v1alpha1.ConfigMapSSHKnownHosts
-	}
-	err := s.Writing.Trust.Change(req, configMap, func(data map[string]string) error {
+	err := s.Writing.Trust.Change(req, list[0].ConfigMap(), func(data map[string]string) error {
 		out = nil
 		for _, c := range list {
-			shown, err := c.put(data, upsert)
+			shown, err := c.Put(data, upsert)
 			if errors.Is(err, repository.ErrOther) {
-				return badRequest(fmt.Sprintf("%q: %v", c.ServerName, err))
+				return badRequest(err.Error())
 			}
 			if err != nil {
 				return err
@@ -119,24 +87,6 @@ func (s *Server) trustAll(req *Request, kind string, list []GivenCertificate, up
 	return out, err
 }
 
-// put adds what is to be trusted to the data of a config map.
-func (c GivenCertificate) put(data map[string]string, upsert bool) ([]Certificate, error) {
-	if c.CertType == certHTTPS {
-		if now, there := data[c.ServerName]; there && strings.TrimSpace(now) != strings.TrimSpace(string(c.CertData)) && !upsert {
-			return nil, repository.ErrOther
-		}
-		data[c.ServerName] = string(c.CertData)
-		return authorities(map[string]string{c.ServerName: string(c.CertData)}), nil
-	}
-	k := c.hostKey()
-	text, err := repository.PutHostKey(data[v1alpha1.KeySSHKnownHosts], k, upsert)
-	if err != nil {
-		return nil, err
-	}
-	data[v1alpha1.KeySSHKnownHosts] = text
-	return knownHosts(k.Host + " " + k.Type + " " + k.Key), nil
-}
-
 // deleteCertificates takes back the trust in hosts.
 func (s *Server) deleteCertificates(req *Request) (any, error) {
 	if s.Writing.Trust == nil {
@@ -146,19 +96,17 @@ func (s *Server) deleteCertificates(req *Request) (any, error) {
 	if pattern == "" {
 		return nil, badRequest("hostNamePattern is missing; * is all of them")
 	}
-	if !slices.Contains([]string{"", "*", certSSH, certHTTPS}, kind) {
+	if !slices.Contains([]string{"", "*", repository.CertSSH, repository.CertHTTPS}, kind) {
 		return nil, badRequest("certType is ssh or https")
 	}
-	q := distrust{kind: kind, sub: sub, takes: func(host string) bool {
-		return matchesHost(pattern, host) && req.May("certificates", "delete", host)
+	q := repository.Distrust{CertType: kind, CertSubType: sub, Takes: func(host string) bool {
+		return repository.MatchesHost(pattern, host) && req.May("certificates", "delete", host)
 	}}
 	out := List[Certificate]{Items: []Certificate{}}
-	for configMap, drop := range map[string]func(map[string]string) []Certificate{
-		v1alpha1.ConfigMapSSHKnownHosts: q.hosts, v1alpha1.ConfigMapTLSCerts: q.authorities,
-	} {
+	for _, configMap := range []string{v1alpha1.ConfigMapSSHKnownHosts, v1alpha1.ConfigMapTLSCerts} {
 		var dropped []Certificate
 		err := s.Writing.Trust.Change(req, configMap, func(data map[string]string) error {
-			dropped = drop(data)
+			dropped = q.Drop(configMap, data)
 			return nil
 		})
 		if err != nil {
@@ -169,51 +117,6 @@ func (s *Server) deleteCertificates(req *Request) (any, error) {
 	out.Items = sortedBy(out.Items, func(c Certificate) string { return c.CertType + " " + c.ServerName })
 	req.note("removed", len(out.Items))
 	return out, nil
-}
-
-// distrust is who is not to be trusted any more.
-type distrust struct {
-	kind, sub string
-	takes     func(host string) bool
-}
-
-func (q distrust) of(kind string) bool { return every(q.kind) || q.kind == kind }
-
-func every(want string) bool { return want == "" || want == "*" }
-
-// hosts takes them out of the known hosts.
-func (q distrust) hosts(data map[string]string) []Certificate {
-	if !q.of(certSSH) {
-		return nil
-	}
-	text, dropped := repository.DropHostKeys(data[v1alpha1.KeySSHKnownHosts], func(host, is string) bool {
-		return q.takes(host) && (every(q.sub) || q.sub == is)
-	})
-	if len(dropped) > 0 {
-		data[v1alpha1.KeySSHKnownHosts] = text
-	}
-	var out []Certificate
-	for _, k := range dropped {
-		out = append(out, knownHosts(k.Host+" "+k.Type+" "+k.Key)...)
-	}
-	return out
-}
-
-// authorities takes them out of those for hosts.
-func (q distrust) authorities(data map[string]string) []Certificate {
-	if !q.of(certHTTPS) {
-		return nil
-	}
-	var out []Certificate
-	for _, host := range slices.Sorted(maps.Keys(data)) {
-		theirs := authorities(map[string]string{host: data[host]})
-		fits := every(q.sub) || slices.ContainsFunc(theirs, func(c Certificate) bool { return c.CertSubType == q.sub })
-		if q.takes(host) && fits {
-			delete(data, host)
-			out = append(out, theirs...)
-		}
-	}
-	return out
 }
 
 // GivenKey is a key that commits may be signed with.
@@ -248,13 +151,9 @@ func (s *Server) createGPGKeys(req *Request) (any, error) {
 	}
 	out := CreatedKeys{Created: List[GPGKey]{Items: []GPGKey{}}, Skipped: []string{}}
 	err = s.Writing.Trust.Change(req, v1alpha1.ConfigMapGPGKeys, func(data map[string]string) error {
-		out.Created.Items, out.Skipped = []GPGKey{}, []string{}
-		for _, id := range slices.Sorted(maps.Keys(keys)) {
-			if _, there := data[id]; there && !req.Flag("upsert") {
-				out.Skipped = append(out.Skipped, id)
-				continue
-			}
-			data[id] = keys[id]
+		created, skipped := repository.PutKeys(data, keys, req.Flag("upsert"))
+		out.Created.Items, out.Skipped = []GPGKey{}, filled(skipped)
+		for _, id := range created {
 			out.Created.Items = append(out.Created.Items, GPGKey{KeyID: id, Trust: "unknown"})
 		}
 		return nil
