@@ -67,6 +67,7 @@
 //   - core/repository: what is known of a place that content comes from, secrets among it.
 //   - core/slug: a text turned into a name that a DNS label can hold.
 //   - core/roster: the hub's list of clusters: what the secret of one says, and how it is written.
+//   - core/backup: what an installation keeps as one text, and what to write so that one is as a text says.
 //   - core/chart: what charts say of themselves: which version is meant, and which dependencies are missing.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.

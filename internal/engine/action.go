@@ -26,6 +26,16 @@ func (e *Engine) ActionsOf(ctx context.Context, app *v1alpha1.Application, k obj
 	return e.discover(s.object)
 }
 
+// Discover lists what can be done with an object, wherever it is from.
+func (e *Engine) Discover(obj *unstructured.Unstructured) ([]action.Action, error) {
+	return e.discover(obj)
+}
+
+// Steps are the changes that an action stands for. Nothing is done.
+func (e *Engine) Steps(obj *unstructured.Unstructured, act Act) ([]action.Step, error) {
+	return e.actionSteps(obj, act)
+}
+
 func (e *Engine) discover(obj *unstructured.Unstructured) ([]action.Action, error) {
 	found, builtin, err := e.Actions.Discover(obj)
 	if err != nil {

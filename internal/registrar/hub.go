@@ -162,6 +162,18 @@ func (h *Hub) Probe(ctx context.Context, c roster.Cluster) (string, error) {
 	return versionOf(ctx, config)
 }
 
+// Probe asks a cluster for its version from this machine, with the login that it comes with.
+func Probe(ctx context.Context, c roster.Cluster) (string, error) {
+	if c.Config.AWS != nil || c.Config.Exec != nil {
+		return "", &roster.ElsewhereError{Login: c.Config.Login()}
+	}
+	config, err := configOf(c)
+	if err != nil {
+		return "", err
+	}
+	return versionOf(ctx, config)
+}
+
 func versionOf(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -19,6 +19,8 @@ type Book struct {
 	Contexts []Context `json:"contexts"`
 	Servers  []Server  `json:"servers"`
 	Users    []User    `json:"users"`
+	// Prompts is whether commands ask before they delete something; nil is that nobody said, and they do.
+	Prompts *bool `json:"prompts-enabled,omitempty"`
 }
 
 // Context is a server and the user that one is there.
