@@ -192,8 +192,9 @@ func TestClusters(t *testing.T) {
 	if diff := cmp.Diff(want, *e.Report); diff != "" || e.Server != "https://a" || !e.Config.TLS.Insecure || *e.Shard != 2 {
 		t.Errorf("the entry is %+v\n%s", e, diff)
 	}
-	if err := (client.Clusters{Client: c}).Edit(t.Context(), "", roster.Edit{}); err == nil || !strings.Contains(err.Error(), "--core") {
-		t.Errorf("an edit is %v", err)
+	gone := roster.Edit{Labels: map[string]*string{"old": nil}}
+	if err := (client.Clusters{Client: c}).Edit(t.Context(), "https://a", gone); err == nil || !strings.Contains(err.Error(), "--core") {
+		t.Errorf("taking a label away is %v", err)
 	}
 }
 

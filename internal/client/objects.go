@@ -23,11 +23,6 @@ type Objects[T, L any] struct {
 	query   url.Values
 }
 
-// Projects are the AppProjects.
-func (c *Client) Projects() Objects[v1alpha1.AppProject, v1alpha1.AppProjectList] {
-	return Objects[v1alpha1.AppProject, v1alpha1.AppProjectList]{Client: c, path: "projects", about: "project", wrapped: "project"}
-}
-
 // ApplicationSets are those of a namespace.
 func (c *Client) ApplicationSets(namespace string) Objects[v1alpha1.ApplicationSet, v1alpha1.ApplicationSetList] {
 	out := Objects[v1alpha1.ApplicationSet, v1alpha1.ApplicationSetList]{Client: c, path: "applicationsets", about: "ApplicationSet"}
@@ -35,11 +30,6 @@ func (c *Client) ApplicationSets(namespace string) Objects[v1alpha1.ApplicationS
 		out.query = url.Values{"appsetNamespace": {namespace}}
 	}
 	return out
-}
-
-// Project is one by its name.
-func (c *Client) Project(ctx context.Context, name string) (*v1alpha1.AppProject, error) {
-	return c.Projects().Get(ctx, name)
 }
 
 // Get is one by its name.
