@@ -76,6 +76,7 @@ func environment() *cli.Env {
 	withDeclarations(e)
 	withServers(e)
 	withAccounts(e)
+	withAdmin(e)
 	if w, h, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
 		e.Width, e.Height = w, h
 	}

@@ -63,6 +63,7 @@ func command(env *cli.Env) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &cli.UsageError{Err: err} })
 	root.AddCommand(runCommand(), controllerCommand(), serverCommand())
 	root.AddCommand(cli.NewApp(env), cli.NewAppSet(env), cli.NewProj(env), cli.NewCluster(env), cli.NewRepo(env),
+		cli.NewRepoCreds(env), cli.NewCert(env), cli.NewGPG(env), cli.NewConfigure(env),
 		cli.NewRender(env), cli.NewHealth(env), cli.NewLogin(env), cli.NewLogout(env), cli.NewRelogin(env), cli.NewContext(env),
 		cli.NewAccount(env), cli.NewVersion(env, version), cli.NewAdmin(env))
 	return root

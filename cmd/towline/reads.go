@@ -9,21 +9,21 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/client"
-	"github.com/towline-cd/towline/internal/core/repository"
+	"github.com/towline-cd/towline/internal/core/roster"
 	"github.com/towline-cd/towline/internal/engine"
-	"github.com/towline-cd/towline/internal/settings"
+	"github.com/towline-cd/towline/internal/registrar"
 )
 
 // withReads lets the commands that look at things besides applications ask a
 // server, where somebody signed in to one.
 func withReads(e *cli.Env) {
-	roster, generator, actor, render := e.Roster, e.Generator, e.Actor, e.Render
+	clusters, generator, actor, render := e.Roster, e.Generator, e.Actor, e.Render
 	e.Roster = func(ctx context.Context, f cli.Flags) (cli.Roster, error) {
 		if f.Remote == nil {
-			return roster(ctx, f)
+			return clusters(ctx, f)
 		}
 		c, err := remoteClient(*f.Remote)
-		return client.Clusters{Client: c}, err
+		return remoteRoster{client.Clusters{Client: c}}, err
 	}
 	e.Generator = func(ctx context.Context, f cli.Flags) (cli.Generator, error) {
 		if f.Remote == nil {
@@ -44,6 +44,25 @@ func withReads(e *cli.Env) {
 		}
 		return remoteClient(*f.Remote)
 	}
+	e.Certificates = func(_ context.Context, f cli.Flags) (cli.Certificates, error) {
+		if f.Remote == nil {
+			return hubTrust{f}, nil
+		}
+		return remoteClient(*f.Remote)
+	}
+	e.PublicKeys = func(_ context.Context, f cli.Flags) (cli.PublicKeys, error) {
+		if f.Remote == nil {
+			return hubTrust{f}, nil
+		}
+		return remoteClient(*f.Remote)
+	}
+	e.RoleTokens = func(_ context.Context, r cli.Remote) (cli.RoleTokens, error) {
+		c, err := remoteClient(r)
+		if err != nil {
+			return nil, err
+		}
+		return c.Projects(), nil
+	}
 	e.Trees = func(_ context.Context, f cli.Flags) (cli.Trees, error) { return remoteApps(f) }
 	e.Logs = func(_ context.Context, f cli.Flags) (cli.Logs, error) {
 		apps, err := remoteApps(f)
@@ -55,6 +74,15 @@ func withReads(e *cli.Env) {
 		}
 		return remoteRender(ctx, app, r)
 	}
+}
+
+// remoteRoster is the list of clusters of a server. Whether a login is good is
+// tried from here, where it was made.
+type remoteRoster struct{ client.Clusters }
+
+// Probe asks a cluster for its version.
+func (remoteRoster) Probe(ctx context.Context, c roster.Cluster) (string, error) {
+	return registrar.Probe(ctx, c)
 }
 
 // remoteApps are the applications of a server.
@@ -109,24 +137,4 @@ func remoteRender(ctx context.Context, app *v1alpha1.Application, r cli.Renderin
 		out.Objects = append(out.Objects, u)
 	}
 	return out, nil
-}
-
-// hubRepositories are those that the secrets of the hub tell of.
-type hubRepositories struct{ flags cli.Flags }
-
-// Repositories are the entries, as they may be shown.
-func (h hubRepositories) Repositories(ctx context.Context) ([]repository.View, error) {
-	book, err := readRepositories(ctx, h.flags)
-	if err != nil {
-		return nil, err
-	}
-	return book.Views(), nil
-}
-
-func readRepositories(ctx context.Context, f cli.Flags) (*repository.Set, error) {
-	config, err := restConfig(f.Kubeconfig, f.Context)
-	if err != nil {
-		return nil, err
-	}
-	return settings.ReadRepositories(ctx, config, f.Namespace)
 }

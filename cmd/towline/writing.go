@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/core/wish"
@@ -48,32 +45,9 @@ type trying struct {
 	p *parts
 }
 
-// Try asks a repository for what it has, by an entry that need not stand anywhere. Registries are not asked: a login there
-// is for a repository below the address.
+// Try asks a repository for what it has, by an entry that need not stand anywhere.
 func (t trying) Try(ctx context.Context, r repository.Repository) error {
-	if r.EnableOCI || r.Type == repository.OCI {
-		return nil
-	}
-	dir, err := os.MkdirTemp("", "towline-try-")
-	if err != nil {
-		return fmt.Errorf("making a folder to try it in: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	book := bookOf(func() *repository.Set {
-		return repository.NewSet([]repository.Repository{r}, nil, t.p.settings.Repositories().Trust())
-	})
-	s, err := openSources(dir, fetchOptions{book: book, Fetching: t.p.settings.Current().Fetching})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = s.close() }()
-	of := manifest.Origin{RepoURL: r.URL, Project: r.Project}
-	if r.Type == repository.Helm {
-		_, err = s.charts.Charts(ctx, of, 0)
-	} else {
-		_, _, _, err = s.git.Refs(ctx, of, "", 0)
-	}
-	return err
+	return tryRepository(ctx, r, fetchOptions{Fetching: t.p.settings.Current().Fetching}, t.p.settings.Repositories().Trust())
 }
 
 // Admission says what is wrong with an application that is to be stored.

@@ -27,7 +27,7 @@ func NewAccount(env *Env) *cobra.Command {
 			"and tokens are in secret " + v1alpha1.SecretSettings + ", and are never shown.",
 	},
 		newAccountList(env, g), newAccountGet(env, g), newBcrypt(env), newCanI(env, g), newUserInfo(env, g), newAccountToken(env, g),
-		newAccountTokenDelete(env, g), newPassword(env, g))
+		newAccountTokenDelete(env, g), newPassword(env, g), newSessionToken(env, g))
 	g.register(cmd, env)
 	return cmd
 }

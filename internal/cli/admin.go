@@ -18,12 +18,34 @@ func NewAdmin(env *Env) *cobra.Command {
 		Long: "Look after an installation, straight on the cluster that it runs in, with your kubeconfig.\n\n" +
 			"Exit codes: 0 done or yes, 1 no or invalid, 2 wrong usage, 4 not authorised, 20 anything else.",
 	},
-		newInitialPassword(env, g), newRBAC(env, g),
-		family(env, &cobra.Command{Use: "settings", Short: "The same commands where argocd has them"}, newRBAC(env, g)))
+		newInitialPassword(env, g), newRBAC(env, g), newExport(env, g), newImport(env, g), newSettings(env, g), newAdminCluster(env, g),
+		family(env, &cobra.Command{Use: "app", Short: "Applications, without a server"},
+			refusing("get-reconcile-results PATH", "\"towline app diff\" and \"towline app list -o yaml\" tell how applications compare"),
+			refusing("diff-reconcile-results PATH1 PATH2", "compare two outputs of \"towline app list -o yaml\" with diff")),
+		family(env, &cobra.Command{Use: "proj", Aliases: []string{"project", "projects"}, Short: "Projects, without a server"},
+			newProjSpec(env, g),
+			refusing("generate-allow-list CLUSTERPERMISSION_PATH PROJ_NAME",
+				"name the kinds yourself, with \"towline proj allow-cluster-resource\""),
+			refusing("update-role-policy PROJECT_GLOB MODIFICATION ACTION",
+				"\"towline proj role add-policy\" and \"remove-policy\" change one project at a time; "+
+					"\"towline proj list -o name\" has the names for a loop")),
+		family(env, &cobra.Command{Use: "repo", Short: "Repositories, without a server"}, newRepoSpec(env, g)),
+		refusing("dashboard", "the server has the web interface; \"towline run\" serves it, and kubectl port-forward brings it here"),
+		refusing("redis-initial-password", "there is no Redis in this installation, and so no password of one"),
+		refusedNotifications(env))
 	g.register(cmd, env)
 	// Whoever signed in to a server means the cluster here all the same.
 	g.servers.core = true
 	return cmd
+}
+
+// refusedNotifications are the commands about notifications, which this version
+// does not send.
+func refusedNotifications(env *Env) *cobra.Command {
+	const reason = "this version sends no notifications; Kubernetes Events on the Application and the metrics tell of what happens"
+	return family(env, &cobra.Command{Use: "notifications", Short: "Not there: " + reason, Hidden: true},
+		family(env, &cobra.Command{Use: "template", Short: "Not there: " + reason}, refusing("get", reason), refusing("notify", reason)),
+		family(env, &cobra.Command{Use: "trigger", Short: "Not there: " + reason}, refusing("get", reason), refusing("run", reason)))
 }
 
 func newInitialPassword(env *Env, g *global) *cobra.Command {

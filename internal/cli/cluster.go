@@ -30,6 +30,8 @@ func NewCluster(env *Env) *cobra.Command {
 	f := cmd.PersistentFlags()
 	f.StringVar(&g.Kubeconfig, "kubeconfig", "", "path to the kubeconfig file (default: as kubectl does)")
 	f.StringVar(&g.Context, "context", "", "context of the hub in the kubeconfig (default: the current one)")
+	f.StringVar(&g.Context, "kube-context", "", "the same as --context")
+	_ = f.MarkHidden("kube-context") // it was made a line above
 	// Not --namespace: "add" and "set" mean those of the target by it.
 	f.StringVarP(&g.Namespace, "hub-namespace", "n", env.namespace(), "namespace of the hub's secrets")
 	f.StringVar(&env.colour, "color", colourAuto, "when to colour: auto, always or never")
@@ -56,15 +58,21 @@ func (g *global) clusters(ctx context.Context, env *Env) (*clustering, error) {
 	return &clustering{session: s, roster: r}, nil
 }
 
-// editableClusters are for commands that change the list. That begins in the
-// cluster itself, with logins that no server is given; so who signed in to one
-// says what is meant.
-func (g *global) editableClusters(ctx context.Context, env *Env) (*clustering, error) {
-	c, err := g.clusters(ctx, env)
-	if err == nil && c.flags.Remote != nil {
-		return nil, usagef("%s is not asked for that; --core does it, with your kubeconfig", c.flags.where())
+// handle is what a cluster of the list goes by when it is changed: its secret,
+// or where a server is asked, which tells of no secrets, its address.
+func (c *clustering) handle(e roster.Entry) string {
+	if c.flags.Remote != nil {
+		return e.Server
 	}
-	return c, err
+	return e.Secret
+}
+
+// kept says where an entry of the list is kept, for people.
+func (c *clustering) kept(secret string) string {
+	if c.flags.Remote != nil {
+		return "the list of " + c.flags.where()
+	}
+	return fmt.Sprintf("secret %q in namespace %q of the hub", secret, c.flags.Namespace)
 }
 
 func (g *global) completeCluster(env *Env, many bool) cobra.CompletionFunc {
@@ -94,6 +102,10 @@ func (c *clustering) find(ctx context.Context, selector string) (roster.Entry, e
 	case 1:
 		return found[0], nil
 	case 0:
+		if c.flags.Remote != nil {
+			return roster.Entry{}, fmt.Errorf("%s knows no cluster %q, or you may not see it; %q shows those that you may",
+				c.flags.where(), selector, c.lists(aCluster))
+		}
 		return roster.Entry{}, fmt.Errorf("cluster %q is not known in namespace %q; %q shows those that are",
 			selector, c.flags.Namespace, c.lists(aCluster))
 	default:

@@ -62,7 +62,8 @@ func newClusterAdd(env *Env, g *global) *cobra.Command {
 			if err := c.check(); err != nil {
 				return err
 			}
-			s, err := g.editableClusters(cmd.Context(), env)
+			g.targets = true
+			s, err := g.clusters(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -211,11 +212,15 @@ func assignments(flag string, values []string) (map[string]string, error) {
 func (c *adding) known(all []roster.Entry, cluster roster.Cluster) (*roster.Entry, error) {
 	for i := range all {
 		e := &all[i]
-		if e.Secret == "" || !roster.SameServer(e.Server, cluster.Server) {
+		if c.unwritten(*e) || !roster.SameServer(e.Server, cluster.Server) {
 			continue
 		}
 		wanted := cluster
-		if !c.made() {
+		switch {
+		case c.flags.Remote != nil:
+			// A server tells neither logins nor labels, so there is nothing to compare them with.
+			wanted.Config, wanted.Labels, wanted.Annotations = e.Config, nil, nil
+		case !c.made():
 			wanted.Config.BearerToken = e.Config.BearerToken
 		}
 		if d := roster.Differences(e.Cluster, wanted); len(d) > 0 && !c.upsert {
@@ -225,12 +230,20 @@ func (c *adding) known(all []roster.Entry, cluster roster.Cluster) (*roster.Entr
 		return e, nil
 	}
 	for _, e := range roster.Find(all, cluster.Name) {
-		if e.Secret != "" {
+		if !c.unwritten(e) {
 			return nil, fmt.Errorf("the name %q is taken by %s; give this one another with --name: applications find a cluster by it",
 				cluster.Name, e.Server)
 		}
 	}
 	return nil, nil
+}
+
+// unwritten is the cluster that the hub is, where nothing is written down of it.
+func (c *adding) unwritten(e roster.Entry) bool {
+	if c.flags.Remote != nil {
+		return e.Server == v1alpha1.InClusterServer && e.Name == v1alpha1.InClusterName
+	}
+	return e.Secret == ""
 }
 
 // login makes the account, unless it is there, and has it write a token.
@@ -302,20 +315,35 @@ func (c *clustering) tell(did []string) {
 
 func (c *adding) write(ctx context.Context, cluster roster.Cluster, known *roster.Entry) error {
 	if known != nil {
-		if err := c.roster.Edit(ctx, known.Secret, roster.Whole(cluster)); err != nil {
+		if err := c.replace(ctx, cluster, known); err != nil {
 			return c.explainOf(aCluster, cluster.Name, err)
 		}
-		c.note("changed secret %q in namespace %q of the hub", known.Secret, c.flags.Namespace)
+		c.note("changed %s", c.kept(known.Secret))
 	} else {
 		secret, err := c.roster.Create(ctx, cluster)
 		if err != nil {
 			return c.explainOf(aCluster, cluster.Name, err)
 		}
-		c.note("made secret %q in namespace %q of the hub", secret, c.flags.Namespace)
+		did := "made"
+		if c.flags.Remote != nil {
+			did = "put it on"
+		}
+		c.note("%s %s", did, c.kept(secret))
 	}
 	fmt.Fprintf(c.env.Out, "Cluster '%s' added\n", clean(cluster.Server))
 	c.afterthoughts(cluster)
 	return nil
+}
+
+// replace makes what is known of a cluster what was said.
+func (c *adding) replace(ctx context.Context, cluster roster.Cluster, known *roster.Entry) error {
+	// A server takes the whole of it, the login among it.
+	if r, ok := c.roster.(interface {
+		Replace(ctx context.Context, c roster.Cluster) error
+	}); ok {
+		return r.Replace(ctx, cluster)
+	}
+	return c.roster.Edit(ctx, known.Secret, roster.Whole(cluster))
 }
 
 // afterthoughts are what a person may have to do next.

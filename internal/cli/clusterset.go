@@ -97,7 +97,7 @@ func newClusterSet(env *Env, g *global) *cobra.Command {
 				}
 				e.Namespaces = &namespaces
 			}
-			c, err := g.editableClusters(cmd.Context(), env)
+			c, err := g.clusters(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -141,10 +141,10 @@ func (c *clustering) set(ctx context.Context, selector string, e roster.Edit) er
 	if err != nil {
 		return err
 	}
-	if found.Secret == "" {
+	if c.handle(found) == "" {
 		return noSecret(found)
 	}
-	if err := c.roster.Edit(ctx, found.Secret, e); err != nil {
+	if err := c.roster.Edit(ctx, c.handle(found), e); err != nil {
 		return c.explainOf(aCluster, selector, err)
 	}
 	fmt.Fprintf(c.env.Out, "Cluster '%s' updated.\n", clean(selector))
@@ -190,7 +190,7 @@ func newClusterRemove(env *Env, g *global) *cobra.Command {
 		Example: "  towline cluster rm prod\n  towline cluster rm prod --rbac --target-context prod-admin --yes",
 		Args:    arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := g.editableClusters(cmd.Context(), env)
+			c, err := g.clusters(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -225,7 +225,7 @@ func (c *removing) run(ctx context.Context, selector string) error {
 	if err != nil {
 		return err
 	}
-	if found.Secret == "" {
+	if c.handle(found) == "" {
 		return fmt.Errorf("cluster %q is the one that the hub is; to have nothing deployed to it, set %s to \"false\" in config map %s",
 			found.Name, v1alpha1.KeyInClusterEnabled, v1alpha1.ConfigMapSettings)
 	}
@@ -249,9 +249,12 @@ func (c *removing) run(ctx context.Context, selector string) error {
 	if err != nil {
 		return c.explainOf(aCluster, selector, err)
 	}
-	if deleted {
+	switch {
+	case c.flags.Remote != nil:
+		c.note("%s took it off its list", c.flags.where())
+	case deleted:
 		c.note("deleted secret %q in namespace %q of the hub", found.Secret, c.flags.Namespace)
-	} else {
+	default:
 		c.note("secret %q in namespace %q was not made by adding a cluster: it stays, without the label that made it count",
 			found.Secret, c.flags.Namespace)
 	}
@@ -281,7 +284,7 @@ func newClusterRotate(env *Env, g *global) *cobra.Command {
 			"old one. Nobody is without a login at any time.",
 		Args: arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := g.editableClusters(cmd.Context(), env)
+			c, err := g.clusters(cmd.Context(), env)
 			if err != nil {
 				return err
 			}
@@ -298,6 +301,9 @@ func (c *clustering) rotate(ctx context.Context, selector, through string) error
 	found, err := c.find(ctx, selector)
 	if err != nil {
 		return err
+	}
+	if c.flags.Remote != nil {
+		return c.rotateThere(ctx, found)
 	}
 	old, ok := roster.TokenOf(found.Config.BearerToken)
 	switch {
@@ -335,6 +341,21 @@ func (c *clustering) rotate(ctx context.Context, selector, through string) error
 	}
 	c.note("deleted the old token, in secret %s", old.Secret)
 	fmt.Fprintf(c.env.Out, "Cluster '%s' rotated auth\n", clean(selector))
+	return nil
+}
+
+// rotateThere has a server make a new login.
+func (c *clustering) rotateThere(ctx context.Context, e roster.Entry) error {
+	r, ok := c.roster.(interface {
+		Rotate(ctx context.Context, server string) error
+	})
+	if !ok {
+		return usagef("%s is not asked for that; --core does it, with your kubeconfig", c.flags.where())
+	}
+	if err := r.Rotate(ctx, e.Server); err != nil {
+		return c.explainOf(aCluster, e.Name, err)
+	}
+	fmt.Fprintf(c.env.Out, "Cluster '%s' rotated auth\n", clean(e.Server))
 	return nil
 }
 

@@ -157,6 +157,9 @@ type Env struct {
 	// Repositories are what an installation knows of them. Trees and Logs are only
 	// called where an API server is asked.
 	Repositories func(ctx context.Context, f Flags) (Repositories, error)
+	// Certificates and PublicKeys are whom it trusts.
+	Certificates func(ctx context.Context, f Flags) (Certificates, error)
+	PublicKeys   func(ctx context.Context, f Flags) (PublicKeys, error)
 	Trees        func(ctx context.Context, f Flags) (Trees, error)
 	Logs         func(ctx context.Context, f Flags) (Logs, error)
 	// Target is a cluster by a context of the kubeconfig, and Member one with
@@ -168,6 +171,7 @@ type Env struct {
 	Logins         Logins
 	Server         func(ctx context.Context, r Remote) (Server, error)
 	ServerAccounts func(ctx context.Context, r Remote) (ServerAccounts, error)
+	RoleTokens     func(ctx context.Context, r Remote) (RoleTokens, error)
 	Hidden         func() (string, error)
 	// Edit lets the person at the terminal change a text.
 	Edit func(ctx context.Context, name string, text []byte) ([]byte, error)
@@ -186,6 +190,15 @@ type Env struct {
 	// reads.
 	Judge    func(rules HealthRules) (Judge, error)
 	ReadFile func(name string) ([]byte, error)
+	// WriteFile writes a file that nobody else may read.
+	WriteFile func(name string, text []byte) error
+	// Backup is all that an installation keeps.
+	Backup func(ctx context.Context, f Flags, n Namespaces) (Backup, error)
+	// SettingsData is the data of argocd-cm. CheckSettings says what of such
+	// data cannot be used, and Overrides tries what it says about objects.
+	SettingsData  func(ctx context.Context, f Flags) (map[string]string, error)
+	CheckSettings func(data map[string]string) SettingsReport
+	Overrides     func(data map[string]string) (Overrides, error)
 
 	// colour is the flag of the command that runs, for its errors too.
 	colour string

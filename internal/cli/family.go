@@ -61,7 +61,7 @@ func arguments(cmd *cobra.Command, args []string) error {
 // agree asks the person at the terminal. Where there is none the flag has to
 // say it: a script that is wrong must not be able to do harm.
 func (s *session) agree(yes bool, doing string) error {
-	if yes {
+	if yes || s.unasked {
 		return nil
 	}
 	if !s.env.InIsTerminal {

@@ -15,6 +15,8 @@ func NewProj(env *Env) *cobra.Command {
 	members := []*cobra.Command{
 		newProjList(env, g), newProjGet(env, g), newProjCreate(env, g), newProjSet(env, g), newProjEdit(env, g), newProjDelete(env, g),
 		newProjRole(env, g), newProjWindows(env, g),
+		refusing("source-integrity",
+			"\"towline proj edit\" changes spec.sourceIntegrity, and \"add-signature-key\" has one rule for all repositories"),
 	}
 	cmd := family(env, &cobra.Command{
 		Use:   "proj",

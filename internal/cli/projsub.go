@@ -53,7 +53,7 @@ func newProjRole(env *Env, g *global) *cobra.Command {
 			simply(func(a []string) projEdit { return addGroup(a[0], a[1]) })),
 		g.editing(env, &cobra.Command{Use: "remove-group PROJECT ROLE-NAME GROUP-CLAIM", Short: "Take a role from a group"},
 			simply(func(a []string) projEdit { return removeGroup(a[0], a[1]) })),
-		newTokenCreate(), newTokenList(env, g), newTokenDelete(env, g),
+		newTokenCreate(env, g), newTokenList(env, g), newTokenDelete(env, g),
 	)
 }
 
@@ -128,19 +128,6 @@ func newRoleGet(env *Env, g *global) *cobra.Command {
 	})
 }
 
-// newTokenCreate says why it does not: a token is signed with a key that only
-// the API server has a use for.
-func newTokenCreate() *cobra.Command {
-	return &cobra.Command{
-		Use: "create-token PROJECT ROLE-NAME", Aliases: []string{"token-create"}, Short: "Make a token for a role (not there yet)",
-		DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return fmt.Errorf("tokens of roles are for the API server, which this version does not have yet: none would accept one; " +
-				"until then give a pipeline a service account of the cluster, and a Role that lets it patch Applications")
-		},
-	}
-}
-
 func newTokenList(env *Env, g *global) *cobra.Command {
 	var unix bool
 	cmd := &cobra.Command{
@@ -175,20 +162,6 @@ func (c *projecting) tokens(p *v1alpha1.AppProject, r *v1alpha1.ProjectRole, uni
 		t.row(word(orNothing(k.ID)), word(when(k.IssuedAt)), word(when(k.ExpiresAt)))
 	}
 	return t.write(c.env.Out, true)
-}
-
-func newTokenDelete(env *Env, g *global) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "delete-token PROJECT ROLE-NAME ISSUED-AT", Aliases: []string{"token-delete", "remove-token"},
-		Short: "Make a token of a role worth nothing",
-	}
-	return g.editing(env, cmd, func(_ *cobra.Command, args []string) (projEdit, error) {
-		at, err := strconv.ParseInt(args[1], 10, 64)
-		if err != nil {
-			return nil, usagef("%q is no time in seconds since 1970, as list-tokens --unixtime shows them", args[1])
-		}
-		return deleteToken(args[0], at), nil
-	})
 }
 
 func newProjWindows(env *Env, g *global) *cobra.Command {

@@ -93,11 +93,15 @@ func (e *Env) read(file string) ([]byte, error) {
 
 func (c *projecting) create(ctx context.Context, p *v1alpha1.AppProject, upsert bool) error {
 	p.APIVersion, p.Kind = v1alpha1.GroupVersion().String(), v1alpha1.AppProjectKind
-	if p.Namespace != "" && p.Namespace != c.flags.Namespace {
+	// A server knows its own namespace, and says whether another one will do.
+	if c.flags.Remote == nil && p.Namespace != "" && p.Namespace != c.flags.Namespace {
 		return usagef("project %q is declared for namespace %q; add -n %s, or take metadata.namespace out",
 			p.Name, p.Namespace, p.Namespace)
 	}
-	p.Namespace, p.ResourceVersion, p.UID, p.ManagedFields = c.flags.Namespace, "", "", nil
+	if c.flags.Remote == nil {
+		p.Namespace = c.flags.Namespace
+	}
+	p.ResourceVersion, p.UID, p.ManagedFields = "", "", nil
 	p.Status = v1alpha1.AppProjectStatus{}
 	_, err := c.projects.Create(ctx, p, false)
 	switch {

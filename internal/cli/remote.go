@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -51,6 +54,9 @@ type serverFlags struct {
 	server, token, context, config, rootPath string
 	insecure, plainText, core                bool
 	headers                                  []string
+	// Files with the authority of the server, and with a certificate to show it.
+	serverCert, clientCert, clientKey string
+	prompts                           string
 }
 
 func (s *serverFlags) register(f *pflag.FlagSet, env *Env) {
@@ -71,11 +77,79 @@ func (s *serverFlags) register(f *pflag.FlagSet, env *Env) {
 	f.BoolVar(&s.core, "core", opts["core"] == "true", "talk to the cluster with your kubeconfig, and to no API server")
 	f.StringVar(&s.rootPath, "grpc-web-root-path", opts["grpc-web-root-path"], "path below which the API server is")
 	f.StringArrayVarP(&s.headers, "header", "H", nil, "further header of each request: \"NAME: VALUE\"")
-	var ignored bool
+	f.StringVar(&s.serverCert, "server-crt", opts["server-crt"], "PEM file with the authority of the API server")
+	f.StringVar(&s.clientCert, "client-crt", opts["client-crt"], "PEM file with a certificate to show to the API server")
+	f.StringVar(&s.clientKey, "client-crt-key", opts["client-crt-key"], "PEM file with the key of that certificate")
+	f.StringVar(&s.prompts, "prompts-enabled", opts["prompts-enabled"],
+		"ask before something is deleted (default: as \"configure\" says, or true)")
+	f.Lookup("prompts-enabled").NoOptDefVal = "true"
+	s.ignore(f)
+}
+
+// ignore takes flags that are about parts which are not here, so that scripts go on.
+func (s *serverFlags) ignore(f *pflag.FlagSet) {
+	const why = "has no effect: there is one way to speak, HTTP, and one program"
+	var bare bool
 	for _, name := range []string{"grpc-web", "port-forward"} {
-		f.BoolVar(&ignored, name, false, "has no effect: there is one way to speak, HTTP")
-		_ = f.MarkHidden(name) // it was made a line above
+		f.BoolVar(&bare, name, false, why)
 	}
+	var text string
+	with := []string{
+		"port-forward-namespace", "http-retry-max", "logformat", "loglevel", "controller-name", "redis-compress", "redis-haproxy-name",
+		"redis-name", "repo-server-name", "server-name",
+	}
+	for _, name := range with {
+		f.StringVar(&text, name, "", why)
+	}
+	for _, name := range append(with, "grpc-web", "port-forward") {
+		_ = f.MarkHidden(name) // it was made a few lines above
+	}
+}
+
+// asks is what the flag says about asking; nil is that it was not given.
+func (s *serverFlags) asks() (*bool, error) {
+	if s.prompts == "" {
+		return nil, nil
+	}
+	on, err := strconv.ParseBool(s.prompts)
+	if err != nil {
+		return nil, usagef("--prompts-enabled is true or false, not %q", s.prompts)
+	}
+	return &on, nil
+}
+
+// unasked says that nobody wants to be asked: by the flag, or by what "configure" wrote down.
+func (g *global) unasked(env *Env) (bool, error) {
+	asks, err := g.servers.asks()
+	if err != nil || asks != nil || env.Logins == nil {
+		return asks != nil && !*asks, err
+	}
+	book, err := env.Logins.Read(g.servers.config)
+	if err != nil || book.Prompts == nil {
+		return false, nil // what is wrong with the file is told by whoever needs it
+	}
+	return !*book.Prompts, nil
+}
+
+// certificates puts the files of the flags where a login keeps what is in them.
+func (s *serverFlags) certificates(env *Env, into *login.Server) error {
+	if (s.clientCert == "") != (s.clientKey == "") {
+		return usagef("--client-crt and --client-crt-key come together")
+	}
+	for _, file := range []struct {
+		name string
+		to   *string
+	}{{s.serverCert, &into.CACert}, {s.clientCert, &into.ClientCert}, {s.clientKey, &into.ClientKey}} {
+		if file.name == "" {
+			continue
+		}
+		text, err := env.ReadFile(file.name)
+		if err != nil {
+			return fmt.Errorf("reading a certificate: %w", err)
+		}
+		*file.to = base64.StdEncoding.EncodeToString(text)
+	}
+	return nil
 }
 
 // options are what ARGOCD_OPTS says, by the names of flags.
@@ -110,7 +184,8 @@ func (e *Env) variable(name string) string {
 // to the cluster. Who names a cluster means the cluster.
 func (g *global) remote(env *Env) (*Remote, error) {
 	s := g.servers
-	if s.core || (s.server == "" && (g.Kubeconfig != "" || g.Context != "")) || env.Logins == nil {
+	named := g.Context != "" || g.Kubeconfig != "" && !g.targets
+	if s.core || s.server == "" && named || env.Logins == nil {
 		return nil, nil
 	}
 	book, err := env.Logins.Read(s.config)
@@ -135,11 +210,11 @@ func (g *global) remote(env *Env) (*Remote, error) {
 	if s.rootPath != "" {
 		out.Server.RootPath = s.rootPath
 	}
-	for _, token := range []string{s.token, env.variable("ARGOCD_AUTH_TOKEN")} {
-		if token != "" {
-			out.Token = secret.New(token)
-			break
-		}
+	if err := s.certificates(env, &out.Server); err != nil {
+		return nil, err
+	}
+	if token := cmp.Or(s.token, env.variable("ARGOCD_AUTH_TOKEN")); token != "" {
+		out.Token = secret.New(token)
 	}
 	out.Headers, err = headers(s.headers)
 	return out, err

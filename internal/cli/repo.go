@@ -12,10 +12,15 @@ import (
 	"github.com/towline-cd/towline/internal/core/repository"
 )
 
-// Repositories are the repositories that an installation knows, as they may be
-// shown.
+// Repositories are what an installation knows of repositories, as it may be
+// shown, and to be changed.
 type Repositories interface {
 	Repositories(ctx context.Context) ([]repository.View, error)
+	// Templates are the entries for many repositories.
+	Templates(ctx context.Context) ([]repository.Template, error)
+	// PutRepository writes an entry down, after signing in there.
+	PutRepository(ctx context.Context, r repository.Repository, w repository.Wish) error
+	DropRepository(ctx context.Context, r repository.Repository, many bool) error
 }
 
 var aRepository = thing{one: "repository", kind: "Secrets", list: "towline repo list"}
@@ -25,10 +30,10 @@ func NewRepo(env *Env) *cobra.Command {
 	g := &global{}
 	cmd := family(env, &cobra.Command{
 		Use:     "repo",
-		Short:   "See the repositories that the installation knows",
-		Long:    "See the repositories that the installation knows. One secret stands for each; a login is never shown.",
+		Short:   "See, add and remove the repositories that the installation knows",
+		Long:    "See, add and remove the repositories that the installation knows. One secret stands for each; a login is never shown.",
 		Aliases: []string{"repos", "repository", "repositories"},
-	}, newRepoList(env, g), newRepoGet(env, g))
+	}, newRepoList(env, g), newRepoGet(env, g), newRepoAdd(env, g, false), newRepoRemove(env, g, false))
 	g.register(cmd, env)
 	return cmd
 }
@@ -36,10 +41,12 @@ func NewRepo(env *Env) *cobra.Command {
 // repoWork is a command about repositories under way.
 type repoWork struct {
 	*session
-	all []repository.View
+	book Repositories
+	all  []repository.View
 }
 
-func (g *global) repositories(ctx context.Context, env *Env) (*repoWork, error) {
+// entries begins a command about repositories.
+func (g *global) entries(ctx context.Context, env *Env) (*repoWork, error) {
 	s, _, err := g.connect(ctx, env, nil)
 	if err != nil {
 		return nil, err
@@ -48,14 +55,23 @@ func (g *global) repositories(ctx context.Context, env *Env) (*repoWork, error) 
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", s.flags.where(), err)
 	}
-	all, err := r.Repositories(ctx)
+	return &repoWork{session: s, book: r}, nil
+}
+
+func (g *global) repositories(ctx context.Context, env *Env) (*repoWork, error) {
+	c, err := g.entries(ctx, env)
 	if err != nil {
-		return nil, s.explainOf(aRepository, "", err)
+		return nil, err
+	}
+	all, err := c.book.Repositories(ctx)
+	if err != nil {
+		return nil, c.explainOf(aRepository, "", err)
 	}
 	slices.SortStableFunc(all, func(a, b repository.View) int {
 		return cmp.Or(cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Project, b.Project))
 	})
-	return &repoWork{session: s, all: all}, nil
+	c.all = all
+	return c, nil
 }
 
 const outputURL = "url"

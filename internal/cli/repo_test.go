@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +11,30 @@ import (
 )
 
 func (d *desk) Repositories(context.Context) ([]repository.View, error) { return d.repos, nil }
+
+func (d *desk) Templates(context.Context) ([]repository.Template, error) {
+	return d.places.templates, nil
+}
+
+// PutRepository writes the keys of the secret down, with their values: what the tests type is no secret.
+func (d *desk) PutRepository(_ context.Context, r repository.Repository, w repository.Wish) error {
+	data := repository.Write(nil, r, w.Many)
+	for _, k := range slices.Sorted(maps.Keys(data)) {
+		d.town.add("%s: %s=%s", map[bool]string{true: "repo-creds", false: "repository"}[w.Many], k, strings.TrimSpace(string(data[k])))
+	}
+	if w.Upsert {
+		d.town.add("in place of what is there")
+	}
+	return d.places.refusal
+}
+
+func (d *desk) DropRepository(_ context.Context, r repository.Repository, many bool) error {
+	if d.places.refusal != nil {
+		return d.places.refusal
+	}
+	d.town.add("drop %s of project %q, for many: %t", r.URL, r.Project, many)
+	return nil
+}
 
 func TestRepositories(t *testing.T) {
 	yes, no := true, false

@@ -42,8 +42,18 @@ type desk struct {
 	town     *town
 	files    map[string]string
 	// rbac is the data of argocd-rbac-cm.
-	rbac  map[string]string
-	repos []repository.View
+	rbac   map[string]string
+	repos  []repository.View
+	places places
+}
+
+// rootOf is all commands that talk to a hub or a server.
+func rootOf(env *cli.Env) *cobra.Command {
+	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(cli.NewApp(env), cli.NewProj(env), cli.NewAppSet(env), cli.NewCluster(env), cli.NewAdmin(env), cli.NewRepo(env),
+		cli.NewRepoCreds(env), cli.NewCert(env), cli.NewGPG(env), cli.NewAccount(env), cli.NewLogin(env), cli.NewLogout(env),
+		cli.NewRelogin(env), cli.NewContext(env), cli.NewConfigure(env), cli.NewVersion(env, "v0"))
+	return root
 }
 
 type answer struct {
@@ -89,8 +99,8 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 		d.town = newTown(t, func(string) string { return "" })
 	}
 	d.town.join(env, d.files)
-	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(cli.NewApp(env), cli.NewProj(env), cli.NewAppSet(env), cli.NewCluster(env), cli.NewAdmin(env), cli.NewRepo(env))
+	d.places.join(env)
+	root := rootOf(env)
 	root.SetArgs(args)
 	root.SetOut(&out)
 	ctx := d.stop

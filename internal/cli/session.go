@@ -22,6 +22,8 @@ type session struct {
 	env   *Env
 	flags Flags
 	hub   Hub
+	// unasked is that nobody wants to be asked before something is deleted.
+	unasked bool
 	// out and err paint the two streams.
 	out, err palette
 }
@@ -30,12 +32,16 @@ type session struct {
 type global struct {
 	Flags
 	servers serverFlags
+	// targets is that the kubeconfig is given for the clusters that are added, and says nothing of the hub.
+	targets bool
 }
 
 func (g *global) register(cmd *cobra.Command, env *Env) {
 	f := cmd.PersistentFlags()
 	f.StringVar(&g.Kubeconfig, "kubeconfig", "", "path to the kubeconfig file (default: as kubectl does)")
 	f.StringVar(&g.Context, "context", "", "context of the kubeconfig (default: the current one)")
+	f.StringVar(&g.Context, "kube-context", "", "the same as --context")
+	_ = f.MarkHidden("kube-context") // it was made a line above
 	f.StringVarP(&g.Namespace, "namespace", "n", env.namespace(),
 		"namespace of the installation, and of its applications unless they live elsewhere")
 	f.StringVar(&env.colour, "color", colourAuto, "when to colour: auto, always or never")
@@ -58,12 +64,16 @@ func (g *global) connect(ctx context.Context, env *Env, names []string) (*sessio
 	if err != nil {
 		return nil, nil, err
 	}
+	unasked, err := g.unasked(env)
+	if err != nil {
+		return nil, nil, err
+	}
 	hub, err := env.Hub(ctx, flags)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to %s: %w", flags.where(), err)
 	}
 	s := &session{
-		env: env, flags: flags, hub: hub,
+		env: env, flags: flags, hub: hub, unasked: unasked,
 		out: palette{on: wantColour(env.colour, env.OutIsTerminal, env.Getenv)},
 		err: palette{on: wantColour(env.colour, env.ErrIsTerminal, env.Getenv)},
 	}

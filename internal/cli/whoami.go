@@ -118,15 +118,18 @@ func newUserInfo(env *Env, g *global) *cobra.Command {
 }
 
 func newAccountToken(env *Env, g *global) *cobra.Command {
-	var account, id string
-	var expires time.Duration
+	var account, id, expires string
 	cmd := g.accountCommand(env, &cobra.Command{Use: "generate-token", Short: "Make a token for an account, and print it"},
 		func(ctx context.Context, c *accounting, _ []string) error {
+			lasts, err := lasting("--expires-in", expires)
+			if err != nil {
+				return err
+			}
 			name, err := c.meant(ctx, account)
 			if err != nil {
 				return err
 			}
-			token, err := c.accounts.NewToken(ctx, name, id, int64(expires.Seconds()))
+			token, err := c.accounts.NewToken(ctx, name, id, int64(lasts/time.Second))
 			if err != nil {
 				return c.explainOf(anAccount, name, err)
 			}
@@ -135,7 +138,7 @@ func newAccountToken(env *Env, g *global) *cobra.Command {
 		})
 	cmd.Flags().StringVarP(&account, "account", "a", "", "name of the account (default: your own)")
 	cmd.Flags().StringVar(&id, "id", "", "id of the token (default: one is made)")
-	cmd.Flags().DurationVarP(&expires, "expires-in", "e", 0, "how long it is good, as in 24h (default: for ever)")
+	cmd.Flags().StringVarP(&expires, "expires-in", "e", "", "how long it is good, as in 12h or 7d (default: for ever)")
 	return cmd
 }
 
@@ -188,4 +191,24 @@ func newPassword(env *Env, g *global) *cobra.Command {
 	cmd.Flags().StringVar(&current, "current-password", "", "your own password (default: you are asked)")
 	cmd.Flags().StringVar(&wanted, "new-password", "", "the new one (default: you are asked)")
 	return cmd
+}
+
+func newSessionToken(env *Env, g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "session-token", Short: "Print the token that you are signed in with", Args: none,
+		Long: "Print the token that you are signed in with, for a tool that asks the API server itself. It is good for everything that\n" +
+			"you may do: do not leave it in a log.",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			r, err := g.remote(env)
+			switch {
+			case err != nil:
+				return err
+			case r == nil || r.Token.Empty():
+				return usagef("you are signed in to no API server; %q does that", "towline login SERVER")
+			}
+			fmt.Fprintln(env.Out, r.Token.Reveal())
+			return nil
+		},
+	}
 }
