@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,14 +43,20 @@ func kubeClient(f cli.Flags) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// writePrivate writes a file that nobody else may read. One that is there has
-// the rights that it has, and they may be others: it is made anew.
+// writePrivate writes a file that nobody else may read. One that is there stays
+// until the new one is whole.
 func writePrivate(name string, text []byte) error {
-	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
+	fresh, err := os.CreateTemp(filepath.Dir(name), ".towline-")
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+	_, err = fresh.Write(text)
+	err = errors.Join(err, fresh.Close())
+	if err == nil {
+		err = os.Rename(fresh.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, errors.Join(err, os.Remove(fresh.Name())))
 	}
 	return nil
 }

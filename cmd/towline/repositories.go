@@ -88,7 +88,7 @@ func (h hubRepositories) PutRepository(ctx context.Context, r repository.Reposit
 			full = r.WithLogin(book.For(r.URL, r.Project))
 		}
 		if err := tryRepository(ctx, full, fetchOptions{}, book.Trust()); err != nil {
-			return fmt.Errorf("%s cannot be read: %w; nothing was written", r.URL, err)
+			return fmt.Errorf("%s cannot be read from this machine: %w; nothing was written", r.URL, err)
 		}
 	}
 	writer, err := openRegistrar(h.flags)

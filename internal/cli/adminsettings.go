@@ -50,7 +50,8 @@ func newSettings(env *Env, g *global) *cobra.Command {
 		},
 			newOverrideHealth(t), newOverrideIgnore(t), newOverrideActions(t), newOverrideRun(t),
 			refusing("ignore-resource-updates RESOURCE_YAML_PATH", "a change of an object that touches nothing of ours is never a reason "+
-				"to look at the application again, whatever resource.customizations.ignoreResourceUpdates says: there is nothing to ignore")))
+				"to look at the application again, whatever resource.customizations.ignoreResourceUpdates says: there is nothing "+
+				"to ignore")))
 	f := cmd.PersistentFlags()
 	f.StringVar(&t.file, "argocd-cm-path", "",
 		"file with argocd-cm, or with the values of its Helm chart (default: the one of the cluster)")
