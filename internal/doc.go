@@ -82,6 +82,7 @@
 //   - core/account: what is known of the local accounts, and whether the claims of a token hold.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
 //   - core/wish: what people ask of an application by hand: why it cannot be, and what is to be written.
+//   - core/draft: an application as flags describe it: which there are, and what each makes of a spec.
 //   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
 //   - core/transition: two states of an application turned into what changed between them.
 //   - core/status: a plan and its progress turned into the status that people and scripts read.
