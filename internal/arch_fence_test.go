@@ -42,8 +42,8 @@ var aroundTheFence = map[string]string{
 	"openAPI":        "what the server does for people, whoever leads",
 
 	"environment": command, "withAccounts": command, "hubClient": command, "newPlanner": command, "newGenerator": command, "newActor": command,
-	"installation": command, "openRoster": command, "openTarget": command, "readRepositories": command, "kubeClient": command,
-	"openBackup": command, "openRegistrar": command,
+	"installation": command, "admission": command, "openRoster": command, "openTarget": command, "readRepositories": command,
+	"kubeClient": command, "openBackup": command, "openRegistrar": command,
 }
 
 const command = "a command, which acts with the rights of whoever runs it"

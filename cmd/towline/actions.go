@@ -33,7 +33,7 @@ func newActor(ctx context.Context, app *v1alpha1.Application, f cli.Flags) (a cl
 		return nil, nil, err
 	}
 	host, tenancy := newScriptHost(), ownRights(s)
-	return engine.New(engine.Options{
+	return hands{engine.New(engine.Options{
 		Namespace: f.Namespace,
 		Hub:       client,
 		Clusters:  clusters,
@@ -41,7 +41,7 @@ func newActor(ctx context.Context, app *v1alpha1.Application, f cli.Flags) (a cl
 		Tracker:   s.Tracker,
 		Actions:   script.NewActions(host, actionRules(s)),
 		Now:       time.Now,
-	}), host.Close, nil
+	})}, host.Close, nil
 }
 
 func actionRules(all *settings.Settings) []script.ActionRule {

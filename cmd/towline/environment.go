@@ -36,7 +36,8 @@ func environment() *cli.Env {
 		Getenv:        os.Getenv,
 		Now:           time.Now,
 		Hub: func(_ context.Context, f cli.Flags) (cli.Hub, error) {
-			return hubClient(f, f.Apps())
+			c, err := hubClient(f, f.Apps())
+			return byHand{c}, err
 		},
 		Projects: func(_ context.Context, f cli.Flags) (cli.Projects, error) {
 			return hubClient(f, f.Namespace)
@@ -66,12 +67,14 @@ func environment() *cli.Env {
 			}
 			return event.NewReader(config, f.Apps())
 		},
-		Planner:  newPlanner,
-		Actor:    newActor,
-		Local:    local,
-		Render:   renderApp,
-		Judge:    newFileJudge,
-		ReadFile: os.ReadFile,
+		Planner:   newPlanner,
+		Actor:     newActor,
+		Admission: admission,
+		Local:     local,
+		Render:    renderApp,
+		Judge:     newFileJudge,
+		ReadFile:  os.ReadFile,
+		Fetch:     fetch,
 	}
 	withDeclarations(e)
 	withServers(e)

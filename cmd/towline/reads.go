@@ -9,9 +9,11 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/client"
+	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/core/roster"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/registrar"
+	"github.com/towline-cd/towline/internal/settings"
 )
 
 // withReads lets the commands that look at things besides applications ask a
@@ -36,7 +38,7 @@ func withReads(e *cli.Env) {
 			return actor(ctx, app, f)
 		}
 		apps, err := remoteApps(f)
-		return remoteActor{Apps: apps, flags: f}, func() {}, err
+		return remoteActor{apps}, func() {}, err
 	}
 	e.Repositories = func(ctx context.Context, f cli.Flags) (cli.Repositories, error) {
 		if f.Remote == nil {
@@ -89,17 +91,6 @@ func (remoteRoster) Probe(ctx context.Context, c roster.Cluster) (string, error)
 func remoteApps(f cli.Flags) (client.Apps, error) {
 	c, err := remoteClient(*f.Remote)
 	return client.Apps{Client: c, Namespace: f.AppNamespace}, err
-}
-
-// remoteActor lists the actions that a server knows.
-type remoteActor struct {
-	client.Apps
-	flags cli.Flags
-}
-
-// RunAction is not asked of a server yet.
-func (a remoteActor) RunAction(context.Context, *v1alpha1.Application, engine.Act) ([]string, error) {
-	return nil, clusterOnly(a.flags)
 }
 
 // remoteLogs are the logs that a server reads.

@@ -59,7 +59,7 @@ func withServers(e *cli.Env) {
 		if err != nil {
 			return nil, err
 		}
-		return c.ApplicationSets(f.AppNamespace), nil
+		return c.Sets(f.AppNamespace), nil
 	}
 	plans, drifts := e.Planner, e.Drifts
 	e.Planner = func(ctx context.Context, f cli.Flags) (cli.Planner, error) {
@@ -91,13 +91,6 @@ func withoutServer(e *cli.Env) {
 		}
 		return tenancy(ctx, f)
 	}
-}
-
-func clusterOnly(f cli.Flags) error {
-	if f.Remote == nil {
-		return nil
-	}
-	return &cli.UsageError{Err: fmt.Errorf("%s is not asked for that yet; --core does it, with your kubeconfig", f.Remote.Server.Server)}
 }
 
 func remoteClient(r cli.Remote) (*client.Client, error) {

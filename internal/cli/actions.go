@@ -8,17 +8,23 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/action"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/wish"
 	"github.com/towline-cd/towline/internal/engine"
 )
 
-// Actor lists and runs the actions of an application's objects.
+// Actor shows, changes and deletes the live objects of an application, and lists and runs their actions.
 type Actor interface {
 	ActionsOf(ctx context.Context, app *v1alpha1.Application, k object.Key) ([]action.Action, error)
 	RunAction(ctx context.Context, app *v1alpha1.Application, act engine.Act) (did []string, err error)
+	Object(ctx context.Context, app *v1alpha1.Application, k object.Key) (*unstructured.Unstructured, error)
+	PatchObject(ctx context.Context, app *v1alpha1.Application, k object.Key, p wish.Patch) (*unstructured.Unstructured, error)
+	DeleteObject(ctx context.Context, app *v1alpha1.Application, k object.Key, how metav1.DeleteOptions) error
 }
 
 // acting is what both commands have in common: which objects they are about.
@@ -30,6 +36,8 @@ type acting struct {
 	output output
 
 	group, kind, name, namespace string
+	// project is the one that the application must be in; empty is any.
+	project string
 }
 
 func newActions(env *Env, g *global) *cobra.Command {
@@ -55,18 +63,28 @@ func (c *acting) register(cmd *cobra.Command) {
 	f.StringVar(&c.group, "group", "", "API group of the object")
 	f.StringVar(&c.kind, "kind", "", "kind of the object")
 	f.StringVar(&c.name, "resource-name", "", "name of the object")
-	f.StringVar(&c.namespace, "resource-namespace", "", "namespace of the object (default: that of the application's destination)")
+	f.StringVar(&c.namespace, "resource-namespace", "",
+		"namespace of the object (default: that of the application's destination); where a server is asked --namespace says it too")
+	f.StringVar(&c.project, "project", "", "project that the application must be in")
 }
 
 // begin connects and reads the application.
-func (c *acting) begin(ctx context.Context, env *Env, g *global, name string) error {
+func (c *acting) begin(cmd *cobra.Command, env *Env, g *global, name string) error {
+	ctx := cmd.Context()
 	s, names, err := g.connect(ctx, env, []string{name})
 	if err != nil {
 		return err
 	}
 	c.session = s
+	if s.flags.Remote != nil && cmd.Flags().Changed("namespace") && c.namespace == "" {
+		// A server knows its own namespace, and who types this for Argo CD means the object's.
+		c.namespace = s.flags.Namespace
+	}
 	if c.app, err = s.hub.Application(ctx, names[0]); err != nil {
 		return s.explain(names[0], err)
+	}
+	if c.project != "" && c.project != c.app.ProjectName() {
+		return usagef("application %q is in project %q, and not in %q", c.app.Name, c.app.ProjectName(), c.project)
 	}
 	if c.actor, c.close, err = env.Actor(ctx, c.app, s.flags); err != nil {
 		return fmt.Errorf("preparing actions: %w", err)
@@ -112,7 +130,7 @@ func newActionsList(env *Env, g *global) *cobra.Command {
 			if err := c.output.check(); err != nil {
 				return err
 			}
-			if err := c.begin(cmd.Context(), env, g, args[0]); err != nil {
+			if err := c.begin(cmd, env, g, args[0]); err != nil {
 				return err
 			}
 			defer c.close()
@@ -179,7 +197,7 @@ func newActionsRun(env *Env, g *global) *cobra.Command {
 			if c.kind == "" {
 				return usagef("name the kind of the object with --kind")
 			}
-			if err := c.begin(cmd.Context(), env, g, args[0]); err != nil {
+			if err := c.begin(cmd, env, g, args[0]); err != nil {
 				return err
 			}
 			defer c.close()
@@ -206,13 +224,9 @@ func pairs(params []string) (map[string]string, error) {
 }
 
 func (c *acting) act(cmd *cobra.Command, act engine.Act, all bool) error {
-	objects := c.objects(cmd)
-	switch {
-	case len(objects) == 0:
-		return fmt.Errorf("application %q has no such object; %q shows those that it has",
-			c.app.Name, "towline app actions list "+c.app.Name)
-	case len(objects) > 1 && !all:
-		return usagef("%d objects match; name one with --resource-name, or take all with --all", len(objects))
+	objects, err := c.chosen(cmd, all)
+	if err != nil {
+		return err
 	}
 	var problems []error
 	for _, k := range objects {
@@ -224,7 +238,7 @@ func (c *acting) act(cmd *cobra.Command, act engine.Act, all bool) error {
 		if len(did) == 0 && err == nil {
 			fmt.Fprintf(c.env.Out, "%s is so already\n", clean(k.String()))
 		}
-		problems = append(problems, err)
+		problems = append(problems, c.explainObject(err))
 	}
 	return errors.Join(problems...)
 }

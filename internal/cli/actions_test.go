@@ -7,9 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/action"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/wish"
 	"github.com/towline-cd/towline/internal/engine"
 )
 
@@ -31,6 +37,30 @@ func (d *desk) RunAction(_ context.Context, app *v1alpha1.Application, act engin
 		return nil, nil
 	}
 	return []string{fmt.Sprintf("%s %s of %s %v", act.Name, act.Object, app.Name, act.Params)}, nil
+}
+
+// Object, PatchObject and DeleteObject make the desk a cluster with the objects of the shop.
+func (d *desk) Object(_ context.Context, _ *v1alpha1.Application, k object.Key) (*unstructured.Unstructured, error) {
+	if k.Name == "gone" {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, k.Name)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": "Running"}, "data": map[string]any{"key": "aGk="}}}
+	u.SetAPIVersion("v1")
+	u.SetKind(k.Kind)
+	u.SetNamespace(k.Namespace)
+	u.SetName(k.Name)
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "somebody"}})
+	return u, nil
+}
+
+func (d *desk) PatchObject(ctx context.Context, app *v1alpha1.Application, k object.Key, p wish.Patch) (*unstructured.Unstructured, error) {
+	d.town.add("patch %s: %s", k, p.Text)
+	return d.Object(ctx, app, k)
+}
+
+func (d *desk) DeleteObject(_ context.Context, _ *v1alpha1.Application, k object.Key, how metav1.DeleteOptions) error {
+	d.town.add("delete %s: %s, in time: %t", k, *how.PropagationPolicy, how.GracePeriodSeconds == nil)
+	return nil
 }
 
 func TestActions(t *testing.T) {

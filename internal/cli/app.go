@@ -9,9 +9,10 @@ func NewApp(env *Env) *cobra.Command {
 	g := &global{}
 	cmd := &cobra.Command{
 		Use:   "app",
-		Short: "See, sync and delete applications",
-		Long: "See, sync and delete applications.\n\n" +
-			"The commands talk to the cluster that the applications are declared in, with your kubeconfig.\n" +
+		Short: "See, make, change, sync and delete applications",
+		Long: "See, make, change, sync and delete applications.\n\n" +
+			"The commands talk to the server that you signed in to, or else (and with --core) to the cluster that the applications\n" +
+			"are declared in, with your kubeconfig.\n" +
 			"Exit codes: 0 done, 1 a diff found differences, 2 wrong usage, 4 not authorised, 20 anything else.",
 		Aliases:       []string{"application", "apps"},
 		SilenceErrors: true,
@@ -39,6 +40,8 @@ func NewApp(env *Env) *cobra.Command {
 		newResources(env, g), newLogs(env, g),
 		newSync(env, g), newWait(env, g), newTerminate(env, g), newHistory(env, g), newRollback(env, g),
 		newHold(env, g), newUnhold(env, g), newConfirm(env, g), newDelete(env, g), newActions(env, g),
+		newCreate(env, g), newSet(env, g), newUnset(env, g), newEdit(env, g), newPatch(env, g),
+		newAddSource(env, g), newRemoveSource(env, g), newGetResource(env, g), newPatchResource(env, g), newDeleteResource(env, g),
 	} {
 		sub.SilenceErrors, sub.SilenceUsage = true, true
 		cmd.AddCommand(sub)

@@ -93,11 +93,16 @@ func newSetCreate(env *Env, g *global) *cobra.Command {
 
 // create makes a set, or makes one that is there what was declared.
 func (c *setWork) create(ctx context.Context, s *v1alpha1.ApplicationSet, upsert, dryRun bool) error {
-	if s.Namespace != "" && s.Namespace != c.flags.Apps() {
+	// A server knows its own namespace.
+	known := c.flags.Remote == nil || c.flags.AppNamespace != ""
+	if known && s.Namespace != "" && s.Namespace != c.flags.Apps() {
 		return usagef("ApplicationSet %q is declared for namespace %q; add -N %s, or take metadata.namespace out",
 			s.Name, s.Namespace, s.Namespace)
 	}
-	s.Namespace, s.ResourceVersion, s.UID, s.ManagedFields = c.flags.Apps(), "", "", nil
+	if known {
+		s.Namespace = c.flags.Apps()
+	}
+	s.ResourceVersion, s.UID, s.ManagedFields = "", "", nil
 	s.Status = v1alpha1.ApplicationSetStatus{}
 	did := "created"
 	_, err := c.sets.Create(ctx, s, dryRun)

@@ -156,11 +156,19 @@ func (c *deleting) confirm(names []string) error {
 
 func (c *deleting) remove(ctx context.Context, app *v1alpha1.Application) error {
 	uid := app.UID
+	how := wish.Removal{Cascade: c.cascade, Background: c.propagation == background}
+	if server := c.server(); server != nil {
+		if err := server.Remove(ctx, app.Name, uid, how); err != nil && !apierrors.IsNotFound(err) {
+			return c.explain(app.Name, err)
+		}
+		c.note("asked for the deletion of application %q", app.Name)
+		return nil
+	}
 	app, err := c.change(ctx, app.Name, func(now *v1alpha1.Application) (map[string]any, error) {
 		if now.UID != uid {
 			return nil, fmt.Errorf("deleting application %q: it was deleted and made anew meanwhile", now.Name)
 		}
-		return wish.Removal{Cascade: c.cascade, Background: c.propagation == background}.Patch(now), nil
+		return how.Patch(now), nil
 	})
 	if err != nil {
 		return err

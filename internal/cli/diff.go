@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/finding"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -18,6 +21,11 @@ type diffing struct {
 	refresh  refreshing
 	revision string
 	exitCode bool
+	// code is the exit code of a difference.
+	code int
+	// Flags of Argo CD's for what is done in another way here.
+	local                string
+	generate, serverSide bool
 }
 
 func newDiff(env *Env, g *global) *cobra.Command {
@@ -30,7 +38,7 @@ func newDiff(env *Env, g *global) *cobra.Command {
 		Example: "  towline app diff shop --revision feature-x",
 		Args:    exactlyOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.output.check(); err != nil {
+			if err := errors.Join(c.output.check(), c.check(args[0])); err != nil {
 				return err
 			}
 			s, names, err := g.connect(cmd.Context(), env, args)
@@ -46,8 +54,30 @@ func newDiff(env *Env, g *global) *cobra.Command {
 	c.refresh.register(cmd)
 	cmd.Flags().StringVar(&c.revision, "revision", "",
 		"compare with this branch, tag, commit or version (default: that of the application)")
-	cmd.Flags().BoolVar(&c.exitCode, "exit-code", true, "exit with 1 if there is a difference")
+	f := cmd.Flags()
+	f.BoolVar(&c.exitCode, "exit-code", true, "exit with 1 if there is a difference")
+	f.IntVar(&c.code, "diff-exit-code", ExitDifferent, "the exit code of a difference, in place of 1")
+	f.BoolVar(&c.serverSide, "server-side-diff", true, "taken and not needed: every comparison is the server's own")
+	f.StringVar(&c.local, "local", "", "not taken: a sync of a folder with --dry-run says what it would do")
+	f.BoolVar(&c.generate, "server-side-generate", false, "not taken: it is for --local")
+	for _, name := range []string{"server-side-diff", "local", "server-side-generate"} {
+		_ = f.MarkHidden(name) // it was made above
+	}
 	return cmd
+}
+
+// check refuses what is done in another way here.
+func (c *diffing) check(name string) error {
+	switch {
+	case c.local != "" || c.generate:
+		return usagef("--local is not compared; %q says what a sync of the folder would do",
+			fmt.Sprintf("towline app sync %s --local %s --dry-run", name, cmp.Or(c.local, ".")))
+	case !c.serverSide:
+		return usagef("--server-side-diff=false is not taken: every comparison is the server's own, so that what it shows is what happens")
+	case c.code < 0 || c.code > 255:
+		return usagef("--diff-exit-code is a number from 0 to 255, not %d", c.code)
+	}
+	return nil
 }
 
 func (c *diffing) run(ctx context.Context, name string) error {
@@ -58,13 +88,9 @@ func (c *diffing) run(ctx context.Context, name string) error {
 	if err != nil {
 		return c.explain(name, err)
 	}
-	planner, err := c.env.Planner(ctx, c.flags)
+	p, revision, err := c.compare(ctx, app)
 	if err != nil {
-		return fmt.Errorf("preparing to compare application %q: %w", name, err)
-	}
-	p, revision, err := planner.Plan(ctx, app, c.revision)
-	if err != nil {
-		return fmt.Errorf("comparing application %q: %w", name, err)
+		return err
 	}
 	if err := c.print(name, revision, p); err != nil {
 		return err
@@ -72,12 +98,25 @@ func (c *diffing) run(ctx context.Context, name string) error {
 	return c.verdict(name, p)
 }
 
+// compare says what a sync would do, and at which revision.
+func (c *diffing) compare(ctx context.Context, app *v1alpha1.Application) (plan.Plan, string, error) {
+	planner, err := c.env.Planner(ctx, c.flags)
+	if err != nil {
+		return plan.Plan{}, "", fmt.Errorf("preparing to compare application %q: %w", app.Name, err)
+	}
+	p, revision, err := planner.Plan(ctx, app, c.revision)
+	if err != nil {
+		return plan.Plan{}, "", fmt.Errorf("comparing application %q: %w", app.Name, err)
+	}
+	return p, revision, nil
+}
+
 // verdict is the exit code. A known difference is one whatever else is not
 // known, and what is not known is never "no difference".
 func (c *diffing) verdict(name string, p plan.Plan) error {
 	switch {
 	case differs(p) && c.exitCode:
-		return ErrDifferent
+		return &different{c.code}
 	case differs(p):
 		return nil
 	case p.Status() == plan.Unknown || finding.Blocking(p.Findings):

@@ -102,6 +102,9 @@ type Planner interface {
 	Plan(ctx context.Context, app *v1alpha1.Application, revision string) (plan.Plan, string, error)
 }
 
+// Folder is one of this machine, below a root that files in it may refer to; an empty root is the folder itself.
+type Folder struct{ Dir, Root string }
+
 // Flags say which hub a command talks to. An empty kubeconfig or context means
 // what kubectl would take.
 type Flags struct {
@@ -181,9 +184,12 @@ type Env struct {
 	// Actor acts on the objects of one application; whoever asked for it says
 	// when it is done with.
 	Actor func(ctx context.Context, app *v1alpha1.Application, f Flags) (a Actor, done func(), err error)
+	// Admission says what keeps an application from being stored; nil is nothing. It is not called where a server is asked,
+	// which looks by itself.
+	Admission func(ctx context.Context, app *v1alpha1.Application, f Flags) (problems []string, err error)
 	// Local renders a folder of this machine as the source of an application
 	// would be, an object each.
-	Local func(ctx context.Context, dir string, app *v1alpha1.Application) ([]string, error)
+	Local func(ctx context.Context, folder Folder, app *v1alpha1.Application) ([]string, error)
 	// Render renders an application.
 	Render func(ctx context.Context, app *v1alpha1.Application, r Rendering) (Rendered, error)
 	// Judge is called by commands that judge objects in files, which ReadFile
@@ -199,6 +205,8 @@ type Env struct {
 	SettingsData  func(ctx context.Context, f Flags) (map[string]string, error)
 	CheckSettings func(data map[string]string) SettingsReport
 	Overrides     func(data map[string]string) (Overrides, error)
+	// Fetch reads what a URL leads to; nil is that URLs are not read.
+	Fetch func(url string) ([]byte, error)
 
 	// colour is the flag of the command that runs, for its errors too.
 	colour string

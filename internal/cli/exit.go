@@ -27,6 +27,12 @@ const (
 // is nothing more to say than the exit code.
 var ErrDifferent = errors.New("the live objects differ from the desired ones")
 
+// different is a difference with the exit code that somebody wants for it.
+type different struct{ code int }
+
+func (d *different) Error() string { return ErrDifferent.Error() }
+func (d *different) Unwrap() error { return ErrDifferent }
+
 var errTimeout = errors.New("timed out")
 
 // UsageError is a mistake in how a command was typed.
@@ -44,6 +50,9 @@ func usagef(format string, args ...any) error {
 
 // ExitCode maps the error of a command to the exit code of the process.
 func ExitCode(err error) int {
+	if d, ok := errors.AsType[*different](err); ok {
+		return d.code
+	}
 	switch {
 	case err == nil:
 		return ExitOK

@@ -42,6 +42,8 @@ type memory struct {
 	// patches are those that were taken, and lists and opened count requests.
 	patches       []string
 	lists, opened int
+	// made are the names of those that were created.
+	made []string
 }
 
 func newMemory(apps ...*v1alpha1.Application) *memory {
@@ -250,6 +252,20 @@ func (m *memory) DeleteApplication(_ context.Context, name string, uid types.UID
 	}
 	m.edit(name, func(a *v1alpha1.Application) { a.DeletionTimestamp = new(metav1.NewTime(today)) })
 	return nil
+}
+
+// CreateApplication makes the memory a maker.
+func (m *memory) CreateApplication(_ context.Context, app *v1alpha1.Application, _ bool) (*v1alpha1.Application, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.fail("create"); err != nil {
+		return nil, err
+	}
+	if m.apps[app.Name] != nil {
+		return nil, fault.Transientf("Conflict", "creating application %q: %w", app.Name, apierrors.NewAlreadyExists(resource, app.Name))
+	}
+	m.made = append(m.made, app.Name)
+	return m.store(app).DeepCopy(), nil
 }
 
 func merge(into, change map[string]any) map[string]any {

@@ -16,6 +16,8 @@ type getting struct {
 	output  output
 	refresh refreshing
 	watch   bool
+	// params are shown too; the operation is anyway.
+	params, operation bool
 }
 
 func newGet(env *Env, g *global) *cobra.Command {
@@ -41,6 +43,8 @@ func newGet(env *Env, g *global) *cobra.Command {
 	c.output.register(cmd, outputJSON, outputYAML, outputWide, outputName, outputTree, outputTreeDetailed)
 	c.refresh.register(cmd)
 	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "keep printing whenever something changes")
+	cmd.Flags().BoolVar(&c.params, "show-params", false, "also show the parameters of charts")
+	cmd.Flags().BoolVar(&c.operation, "show-operation", false, "taken and not needed: the operation is always shown")
 	return cmd
 }
 
@@ -84,7 +88,10 @@ func (c *getting) print(w io.Writer, app *v1alpha1.Application) error {
 		return nil
 	}
 	v := view{app: app, now: c.env.Now(), palette: c.out, wide: c.output.form == outputWide}
-	return v.write(w)
+	if err := v.write(w); err != nil || !c.params {
+		return err
+	}
+	return v.params().write(w, true)
 }
 
 // stream shows the application anew whenever its picture changes: in place on

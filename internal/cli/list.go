@@ -12,16 +12,19 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/repository"
 )
 
 type listing struct {
 	*session
-	output    output
-	selector  string
-	projects  []string
-	watch     bool
-	noHeaders bool
-	table     *table
+	output   output
+	selector string
+	projects []string
+	// cluster and repo are those that they must use; empty is any.
+	cluster, repo string
+	watch         bool
+	noHeaders     bool
+	table         *table
 	// shown are the rows as they were printed last, without the age: it moves
 	// by itself and is no change.
 	shown map[string]string
@@ -55,6 +58,8 @@ func newList(env *Env, g *global) *cobra.Command {
 	cmd.Flags().StringVarP(&l.selector, "selector", "l", "", "only applications with these labels, as in team=shop,tier!=test")
 	cmd.Flags().StringSliceVarP(&l.projects, "project", "p", nil, "only applications of these projects")
 	g.completed(cmd, env, "project", projectNames(env))
+	cmd.Flags().StringVarP(&l.cluster, "cluster", "c", "", "only applications of this cluster, by its name or address")
+	cmd.Flags().StringVarP(&l.repo, "repo", "r", "", "only applications of this repository")
 	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "keep printing what changes")
 	cmd.Flags().BoolVar(&l.noHeaders, "no-headers", false, "leave out the headers")
 	return cmd
@@ -81,7 +86,12 @@ func (l *listing) run(ctx context.Context) error {
 }
 
 func (l *listing) wanted(a *v1alpha1.Application) bool {
-	return len(l.projects) == 0 || slices.Contains(l.projects, a.ProjectName())
+	d := a.Spec.Destination
+	return (len(l.projects) == 0 || slices.Contains(l.projects, a.ProjectName())) &&
+		(l.cluster == "" || slices.Contains([]string{d.Server, d.Name, cluster(d)}, l.cluster)) &&
+		(l.repo == "" || slices.ContainsFunc(a.Sources(), func(s v1alpha1.ApplicationSource) bool {
+			return repository.Same(s.RepoURL, l.repo)
+		}))
 }
 
 func (l *listing) print(apps []v1alpha1.Application) error {
@@ -113,7 +123,7 @@ func (l *listing) print(apps []v1alpha1.Application) error {
 }
 
 func (l *listing) condition() string {
-	if l.selector == "" && len(l.projects) == 0 {
+	if l.selector == "" && len(l.projects) == 0 && l.cluster == "" && l.repo == "" {
 		return ""
 	}
 	return " that fit the selection"

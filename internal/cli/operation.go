@@ -8,12 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/draft"
 	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 // request is a sync as the user typed it.
 type request struct {
-	revision  string
+	revision string
+	// revisions are for some of several sources, which positions or names say.
+	revisions []string
+	positions []int
+	names     []string
 	prune     bool
 	dryRun    bool
 	force     bool
@@ -25,6 +30,9 @@ type request struct {
 	info                               []string
 	// manifests are synced instead of the source's.
 	manifests []string
+	// labels choose among the objects of the manifests, and labelled are those that they chose, by application.
+	labels   []string
+	labelled map[string][]v1alpha1.SyncOperationResource
 }
 
 // wish is what the request asks for, as far as it stands in the flags.
@@ -47,7 +55,8 @@ func (s *session) refuse(app *v1alpha1.Application, r request) error {
 		return fmt.Errorf("syncing application %q: it syncs itself and would undo local manifests at once; turn the automated sync off, "+
 			"or use --dry-run", name)
 	case wish.RevisionUnclear:
-		return fmt.Errorf("syncing application %q: it has several sources, so that --revision %q is not clear", name, r.revision)
+		return fmt.Errorf("syncing application %q: it has several sources, so that --revision %q is not clear; --revisions with "+
+			"--source-positions or --source-names says which", name, r.revision)
 	case wish.RevisionUndone:
 		return fmt.Errorf("syncing application %q to %q: it syncs itself to %q and would undo that; turn the automated sync off, "+
 			"or change its targetRevision", name, r.revision, targets(app))
@@ -64,21 +73,51 @@ func (s *session) running(app *v1alpha1.Application) string {
 	return fmt.Sprintf(" (asked for by %s, not begun yet)", initiator(app.Operation.InitiatedBy))
 }
 
-// patch is what starts the operation.
-func (r request) patch(app *v1alpha1.Application, user string) (map[string]any, error) {
+// whole is all that the request asks of an application.
+func (r request) whole(app *v1alpha1.Application, user string) (wish.Sync, error) {
 	w := r.wish()
 	w.By = user
 	var err error
+	if w.Revisions, err = r.placed(app); err != nil {
+		return w, err
+	}
 	if w.Resources, err = r.selection(app); err != nil {
-		return nil, err
+		return w, err
 	}
 	if w.Info, err = r.infos(); err != nil {
-		return nil, err
+		return w, err
 	}
 	if s, given := r.retry.strategy(); given {
 		w.Retry = &s
 	}
-	return wish.Start(app, w.Operation(app)), nil
+	return w, nil
+}
+
+// placed are the revisions, one for each source; those of sources that are not named are empty.
+func (r request) placed(app *v1alpha1.Application) ([]string, error) {
+	if len(r.revisions) == 0 {
+		return nil, nil
+	}
+	at := r.positions
+	for _, name := range r.names {
+		i, err := draft.Position(&app.Spec, name)
+		if err != nil {
+			return nil, usagef("syncing application %q: --source-names: %w", app.Name, err)
+		}
+		at = append(at, i)
+	}
+	if len(at) != len(r.revisions) {
+		return nil, usagef("there are %d --revisions for %d sources: name as many with --source-positions or --source-names",
+			len(r.revisions), len(at))
+	}
+	out := make([]string, len(app.Sources()))
+	for i, position := range at {
+		if position < 1 || position > len(out) {
+			return nil, usagef("syncing application %q: it has %s, and none at position %d", app.Name, plural(len(out), "source"), position)
+		}
+		out[position-1] = r.revisions[i]
+	}
+	return out, nil
 }
 
 // pattern is one --resource: G:K:[NS/]N, where * fits anything and a leading !
@@ -115,6 +154,9 @@ func (p pattern) fits(r v1alpha1.ResourceStatus) bool {
 // selection are the objects to sync. Patterns are settled against what the
 // application is known to have: the operation itself knows no patterns.
 func (r request) selection(app *v1alpha1.Application) ([]v1alpha1.SyncOperationResource, error) {
+	if len(r.labels) > 0 {
+		return r.labelled[app.Name], nil
+	}
 	var in, out []pattern
 	exact := true
 	for _, s := range r.resources {

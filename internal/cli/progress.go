@@ -35,8 +35,9 @@ func mark(r v1alpha1.ResourceResult) string {
 type tracker struct {
 	name string
 	user string
-	// begun is when we asked.
+	// begun is when we asked, and since the version that our wish made; empty is not known.
 	begun time.Time
+	since string
 	// before is the operation before ours.
 	before *v1alpha1.OperationState
 	// app and state are the newest that were seen; state is ours alone.
@@ -50,6 +51,9 @@ type tracker struct {
 func (t *tracker) see(app *v1alpha1.Application) {
 	if t.ended() {
 		return
+	}
+	if app != nil && older(app.ResourceVersion, t.since) {
+		return // a server may tell of it a little later than it is
 	}
 	if app == nil {
 		t.lost = fmt.Errorf("syncing application %q: it was deleted meanwhile", t.name)
@@ -65,6 +69,14 @@ func (t *tracker) see(app *v1alpha1.Application) {
 		t.lost = fmt.Errorf("syncing application %q: an operation by %s took its place", t.name, initiator(o.Operation.InitiatedBy))
 	case o == nil && app.Operation == nil:
 		t.lost = fmt.Errorf("syncing application %q: the operation was taken away before it ended", t.name)
+	}
+}
+
+// started takes in what became of our wish: a server knows us by another name.
+func (t *tracker) started(made *v1alpha1.Application) {
+	t.since = made.ResourceVersion
+	if made.Operation != nil && made.Operation.InitiatedBy.Username != "" {
+		t.user = made.Operation.InitiatedBy.Username
 	}
 }
 

@@ -85,6 +85,8 @@ func (e *Env) read(file string) ([]byte, error) {
 	switch {
 	case file == "-":
 		return io.ReadAll(e.In)
+	case e.Fetch != nil && (strings.HasPrefix(file, "http://") || strings.HasPrefix(file, "https://")):
+		return e.Fetch(file)
 	case strings.HasPrefix(file, "http://"), strings.HasPrefix(file, "https://"):
 		return nil, usagef("%q is not on this machine: fetch it yourself, as in `curl -fsSL %s | towline … -`", file, file)
 	}

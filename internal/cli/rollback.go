@@ -74,7 +74,7 @@ func (c *rollingBack) run(ctx context.Context, name string, id *int64) error {
 	var to v1alpha1.RevisionHistory
 	var left string // the revision that automation does not take up again
 	t := &tracker{name: name, user: c.env.user(), begun: c.env.Now()}
-	_, err := c.change(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
+	made, err := c.operate(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
 		if err := c.refuse(app, request{}); err != nil {
 			return nil, err
 		}
@@ -85,10 +85,11 @@ func (c *rollingBack) run(ctx context.Context, name string, id *int64) error {
 		back := wish.Rollback{To: to, Prune: c.prune, By: t.user}
 		t.before, left = app.Status.OperationState, back.Leaving(app)
 		return back.Patch(app), nil
-	})
+	}, func(server asked) (*v1alpha1.Application, error) { return server.Rollback(ctx, name, to.ID, c.prune) })
 	if err != nil {
 		return err
 	}
+	t.started(made)
 	c.note("rolling application %q back to %s (history entry %d, deployed %s ago)",
 		name, revisionOf(v1alpha1.SyncStatus{Revision: to.Revision, Revisions: to.Revisions}), to.ID, age(c.env.Now(), &to.DeployedAt))
 	if left != "" {

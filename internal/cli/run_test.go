@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
@@ -45,6 +46,15 @@ type desk struct {
 	rbac   map[string]string
 	repos  []repository.View
 	places places
+	// logins is where the person has signed in; nil is that there is no such file.
+	logins cli.Logins
+	// refuses is what the rules say to an application.
+	refuses func(app *v1alpha1.Application) []string
+	// edits are what the person at the editor makes of each text that is shown, and shown those texts.
+	edits []func(text string) string
+	shown []string
+	// rendered are the manifests of every application.
+	rendered []*unstructured.Unstructured
 }
 
 // rootOf is all commands that talk to a hub or a server.
@@ -88,8 +98,8 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 		},
 		Drifts:       func(context.Context, cli.Flags) (cli.Drifts, error) { return d, nil },
 		Repositories: func(context.Context, cli.Flags) (cli.Repositories, error) { return d, nil },
-		Local: func(_ context.Context, dir string, _ *v1alpha1.Application) ([]string, error) {
-			return d.local[dir], nil
+		Local: func(_ context.Context, folder cli.Folder, _ *v1alpha1.Application) ([]string, error) {
+			return d.local[folder.Dir], nil
 		},
 		Actor: func(context.Context, *v1alpha1.Application, cli.Flags) (cli.Actor, func(), error) {
 			return d, func() {}, nil
@@ -100,6 +110,19 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 	}
 	d.town.join(env, d.files)
 	d.places.join(env)
+	env.Logins = d.logins
+	env.Admission = func(_ context.Context, app *v1alpha1.Application, _ cli.Flags) ([]string, error) {
+		if d.refuses == nil {
+			return nil, nil
+		}
+		return d.refuses(app), nil
+	}
+	env.Render = func(context.Context, *v1alpha1.Application, cli.Rendering) (cli.Rendered, error) {
+		return cli.Rendered{Objects: d.rendered}, nil
+	}
+	if d.edits != nil {
+		env.Edit = d.edit
+	}
 	root := rootOf(env)
 	root.SetArgs(args)
 	root.SetOut(&out)
@@ -109,6 +132,17 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 	}
 	err := root.ExecuteContext(ctx)
 	return answer{code: cli.Report(env, err), out: out.String(), err: errs.String()}
+}
+
+// edit is what a person does in an editor; who has nothing more to say leaves the text as it is.
+func (d *desk) edit(_ context.Context, _ string, text []byte) ([]byte, error) {
+	d.shown = append(d.shown, string(text))
+	if len(d.edits) == 0 {
+		return text, nil
+	}
+	next := d.edits[0]
+	d.edits = d.edits[1:]
+	return []byte(next(string(text))), nil
 }
 
 // Project makes the desk know projects.

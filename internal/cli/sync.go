@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/wish"
 )
 
 type syncing struct {
@@ -17,10 +18,13 @@ type syncing struct {
 	request
 	output   output
 	selector string
+	projects []string
 	async    bool
 	timeout  uint
 	// local is the folder whose manifests are synced.
-	local string
+	local Folder
+	// preview shows what would change and asks, unless yes says that nobody is to be asked.
+	preview, yes bool
 }
 
 func newSync(env *Env, g *global) *cobra.Command {
@@ -32,7 +36,12 @@ func newSync(env *Env, g *global) *cobra.Command {
 			"  towline app sync shop --resource apps:Deployment:web\n" +
 			"  towline app sync shop --local ./deploy --dry-run\n" +
 			"  towline app sync -l team=shop --async",
-		Args: atLeastOne(&c.selector),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(c.projects) > 0 && len(args) == 0 {
+				return nil
+			}
+			return atLeastOne(&c.selector)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(c.output.check(), c.check(cmd.Flags())); err != nil {
 				return err
@@ -42,7 +51,7 @@ func newSync(env *Env, g *global) *cobra.Command {
 				return err
 			}
 			c.session = s
-			names, err = s.named(cmd.Context(), names, c.selector)
+			names, err = c.meant(cmd.Context(), names)
 			if err != nil {
 				return err
 			}
@@ -50,41 +59,23 @@ func newSync(env *Env, g *global) *cobra.Command {
 		},
 		ValidArgsFunction: g.complete(env, true),
 	}
-	f := cmd.Flags()
-	f.StringVar(&c.revision, "revision", "", "sync to this branch, tag, commit or version (default: that of the application)")
-	f.BoolVar(&c.prune, "prune", false, "also delete what Git no longer has")
-	f.BoolVar(&c.dryRun, "dry-run", false, "change nothing, only say what would be done")
-	f.BoolVar(&c.force, "force", false, "delete and make anew what cannot be updated")
-	f.StringArrayVar(&c.resources, "resource", nil,
-		"only this object, as GROUP:KIND:[NAMESPACE/]NAME; * fits anything, a leading ! leaves out")
-	f.StringVar(&c.local, "local", "", "sync the manifests in this folder instead of those in Git")
 	c.register(cmd)
-	f.BoolVar(&c.async, "async", false, "do not wait for the end")
-	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait for the end; 0 is no limit")
-	f.StringVarP(&c.selector, "selector", "l", "", "all applications with these labels")
-	c.output.register(cmd, outputJSON, outputYAML, outputWide)
+	c.choices(cmd)
 	return cmd
 }
 
 func (c *syncing) run(ctx context.Context, names []string) error {
-	if c.local != "" && len(names) > 1 {
+	if c.local.Dir != "" && len(names) > 1 {
 		return usagef("--local is the source of one application, not of %d", len(names))
 	}
 	// Look at all before the first is started: half of a wish is nobody's.
 	for _, n := range names {
-		app, err := c.hub.Application(ctx, n)
-		if err != nil {
-			return c.explain(n, err)
-		}
-		if err := c.readLocal(ctx, app); err != nil {
+		if err := c.look(ctx, n); err != nil {
 			return err
 		}
-		if err := c.refuse(app, c.request); err != nil {
-			return err
-		}
-		if _, err := c.selection(app); err != nil {
-			return err
-		}
+	}
+	if err := c.consent(names); err != nil {
+		return err
 	}
 	trackers := make([]*tracker, 0, len(names))
 	for _, n := range names {
@@ -104,19 +95,62 @@ func (c *syncing) run(ctx context.Context, names []string) error {
 	return errors.Join(c.print(trackers), ended)
 }
 
+// look says what keeps an application from being synced so, and with a preview what would change.
+func (c *syncing) look(ctx context.Context, name string) error {
+	app, err := c.hub.Application(ctx, name)
+	if err != nil {
+		return c.explain(name, err)
+	}
+	if err := c.readLocal(ctx, app); err != nil {
+		return err
+	}
+	if err := c.refuse(app, c.request); err != nil {
+		return err
+	}
+	if err := c.readLabels(ctx, app); err != nil {
+		return err
+	}
+	if _, err := c.whole(app, ""); err != nil {
+		return err
+	}
+	return c.show(ctx, app)
+}
+
+// consent asks whoever wanted to see what would change.
+func (c *syncing) consent(names []string) error {
+	if !c.preview || c.yes {
+		return nil
+	}
+	if !c.env.InIsTerminal {
+		return usagef("syncing application %s: nobody is there to ask; add --assume-yes if you mean it", quoted(names, ", "))
+	}
+	return c.agree(false, "syncing application "+quoted(names, ", "))
+}
+
 // start writes the operation.
 func (c *syncing) start(ctx context.Context, name string) (*tracker, error) {
 	t := &tracker{name: name, user: c.env.user(), begun: c.env.Now()}
-	_, err := c.change(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
+	var w wish.Sync
+	made, err := c.operate(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
 		if err := c.refuse(app, c.request); err != nil {
 			return nil, err
 		}
 		t.before = app.Status.OperationState
-		return c.request.patch(app, t.user)
-	})
+		var err error
+		if w, err = c.whole(app, t.user); err != nil {
+			return nil, err
+		}
+		op := w.Operation(app)
+		if len(w.More) > 0 {
+			// A server takes options in place of those of the policy.
+			w.Options, w.More = op.Sync.SyncOptions, nil
+		}
+		return wish.Start(app, op), nil
+	}, func(server asked) (*v1alpha1.Application, error) { return server.Sync(ctx, name, w) })
 	if err != nil {
 		return nil, err
 	}
+	t.started(made)
 	return t, nil
 }
 

@@ -2,12 +2,18 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/draft"
+	"github.com/towline-cd/towline/internal/core/object"
 )
 
 const (
@@ -29,6 +35,16 @@ type retrying struct {
 // register adds the flags that say how to sync.
 func (r *request) register(cmd *cobra.Command) {
 	f := cmd.Flags()
+	f.StringVar(&r.revision, "revision", "", "sync to this branch, tag, commit or version (default: that of the application)")
+	f.StringArrayVar(&r.revisions, "revisions", nil, "the same for one of several sources (may be repeated)")
+	f.IntSliceVar(&r.positions, "source-positions", nil, "which sources the --revisions are for, from 1 on")
+	f.StringArrayVar(&r.names, "source-names", nil, "the same by their names (may be repeated)")
+	f.BoolVar(&r.prune, "prune", false, "also delete what Git no longer has")
+	f.BoolVar(&r.dryRun, "dry-run", false, "change nothing, only say what would be done")
+	f.BoolVar(&r.force, "force", false, "delete and make anew what cannot be updated")
+	f.StringArrayVar(&r.resources, "resource", nil,
+		"only this object, as GROUP:KIND:[NAMESPACE/]NAME; * fits anything, a leading ! leaves out")
+	f.StringArrayVar(&r.labels, "label", nil, "only the objects with this label, as NAME=VALUE (may be repeated)")
 	f.StringVar(&r.strategy, "strategy", "", "apply leaves the hooks out, hook runs them (default: hook)")
 	f.BoolVar(&r.replace, "replace", false, "replace objects as a whole instead of applying them")
 	f.BoolVar(&r.serverSide, "server-side", false, "apply as it stands; without it what client-side apply took is mended first")
@@ -40,6 +56,22 @@ func (r *request) register(cmd *cobra.Command) {
 	f.BoolVar(&r.retry.refresh, "retry-refresh", false, "let a retry take up newer commits")
 	f.StringArrayVar(&r.info, "info", nil, "a note to keep with the operation, as KEY=VALUE")
 	fixed(cmd, "strategy", strategyApply, strategyHook)
+}
+
+// choices adds the flags that say which applications, from where, and how it is watched.
+func (c *syncing) choices(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.local.Dir, "local", "", "sync the manifests in this folder instead of those in Git")
+	f.StringVar(&c.local.Root, "local-repo-root", "", "root of the repository that the folder is in (default: the folder itself)")
+	f.BoolVar(&c.preview, "preview-changes", false, "show what would change, and ask before it is done")
+	f.BoolVar(&c.yes, "assume-yes", false, "with --preview-changes, do not ask")
+	f.BoolVar(&c.yes, "assume", false, "the same as --assume-yes")
+	_ = f.MarkHidden("assume") // it was made a line above
+	f.BoolVar(&c.async, "async", false, "do not wait for the end")
+	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait for the end; 0 is no limit")
+	f.StringVarP(&c.selector, "selector", "l", "", "all applications with these labels")
+	f.StringArrayVar(&c.projects, "project", nil, "all applications of this project (may be repeated)")
+	c.output.register(cmd, outputJSON, outputYAML, outputWide)
 }
 
 // check looks at what flags say together.
@@ -57,8 +89,26 @@ func (c *syncing) check(f *pflag.FlagSet) error {
 		return usagef("--strategy is %s or %s, not %q", strategyApply, strategyHook, c.strategy)
 	case c.retry.given && c.retry.limit == 0:
 		return usagef("the --retry flags need --retry-limit: without it nothing is tried again")
-	case c.local != "" && c.revision != "":
-		return usagef("--local is not in Git, so that --revision %q means nothing", c.revision)
+	case c.local.Dir != "" && (c.revision != "" || len(c.revisions) > 0):
+		return usagef("--local is not in Git, so that --revision %q means nothing", strings.Join(append(c.revisions, c.revision), " "))
+	case c.local.Root != "" && c.local.Dir == "":
+		return usagef("--local-repo-root is the root of the folder that --local names")
+	case c.local.Dir != "" && c.preview:
+		return usagef("--preview-changes compares with Git; %q shows what local manifests would do", "--local "+c.local.Dir+" --dry-run")
+	case c.revision != "" && len(c.revisions) > 0:
+		return usagef("--revision is for an application with one source, and --revisions for one with several")
+	case len(c.revisions) == 0 && (len(c.positions) > 0 || len(c.names) > 0):
+		return usagef("--source-positions and --source-names say which sources the --revisions are for")
+	case len(c.positions) > 0 && len(c.names) > 0:
+		return usagef("name the sources either with --source-positions or with --source-names")
+	case len(c.labels) > 0 && len(c.resources) > 0:
+		return usagef("choose objects either with --resource or with --label")
+	case c.selector != "" && len(c.projects) > 0:
+		return usagef("choose applications either with -l or with --project")
+	}
+	_, err := draft.Labels(c.labels)
+	if err != nil {
+		return usagef("--label: %w", err)
 	}
 	return nil
 }
@@ -114,7 +164,7 @@ func (r *request) infos() ([]v1alpha1.Info, error) {
 
 // readLocal renders the folder that takes the place of the source.
 func (c *syncing) readLocal(ctx context.Context, app *v1alpha1.Application) error {
-	if c.local == "" {
+	if c.local.Dir == "" {
 		return nil
 	}
 	var err error
@@ -123,7 +173,74 @@ func (c *syncing) readLocal(ctx context.Context, app *v1alpha1.Application) erro
 		return err
 	}
 	if len(c.manifests) == 0 {
-		return usagef("--local %q has no manifests", c.local)
+		return usagef("--local %q has no manifests", c.local.Dir)
 	}
 	return nil
+}
+
+// readLabels finds the objects that have the labels, in what the sources render to.
+func (c *syncing) readLabels(ctx context.Context, app *v1alpha1.Application) error {
+	wanted, err := draft.Labels(c.labels)
+	if err != nil || len(wanted) == 0 {
+		return err
+	}
+	r := Rendering{Hub: &c.flags}
+	if c.revision != "" {
+		r.Revisions = []string{c.revision}
+	}
+	got, err := c.env.Render(ctx, app, r)
+	if err != nil {
+		return fmt.Errorf("rendering application %q, to see the labels: %w", app.Name, err)
+	}
+	var chosen []v1alpha1.SyncOperationResource
+	for _, u := range got.Objects {
+		if labels.SelectorFromSet(wanted).Matches(labels.Set(u.GetLabels())) {
+			k := object.KeyOf(u)
+			chosen = append(chosen, v1alpha1.SyncOperationResource{Group: k.Group, Kind: k.Kind, Namespace: k.Namespace, Name: k.Name})
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("syncing application %q: none of its objects has the label %s; %q shows them",
+			app.Name, strings.Join(c.labels, " "), "towline app manifests "+app.Name)
+	}
+	if c.labelled == nil {
+		c.labelled = map[string][]v1alpha1.SyncOperationResource{}
+	}
+	c.labelled[app.Name] = chosen
+	return nil
+}
+
+// meant are the applications that are named, selected, or of a project.
+func (c *syncing) meant(ctx context.Context, names []string) ([]string, error) {
+	if len(c.projects) == 0 {
+		return c.named(ctx, names, c.selector)
+	}
+	list, err := c.hub.Applications(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, c.explain("", err)
+	}
+	var out []string
+	for _, app := range list.Items {
+		if slices.Contains(c.projects, app.ProjectName()) && (len(names) == 0 || slices.Contains(names, app.Name)) {
+			out = append(out, app.Name)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no such application is in project %s; %q shows what is there", quoted(c.projects, ", "), c.list())
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// show says what a sync would change.
+func (c *syncing) show(ctx context.Context, app *v1alpha1.Application) error {
+	if !c.preview {
+		return nil
+	}
+	d := &diffing{session: c.session, revision: c.revision}
+	p, revision, err := d.compare(ctx, app)
+	if err != nil {
+		return err
+	}
+	return d.print(app.Name, revision, p)
 }

@@ -30,14 +30,14 @@ func newTerminate(env *Env, g *global) *cobra.Command {
 
 func (s *session) terminate(ctx context.Context, name string) error {
 	taken := false
-	_, err := s.change(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
+	_, err := s.operate(ctx, name, func(app *v1alpha1.Application) (map[string]any, error) {
 		patch, begun := wish.End(app)
 		if patch == nil {
 			return nil, fmt.Errorf("terminating the operation of application %q: none is in progress", name)
 		}
 		taken = !begun
 		return patch, nil
-	})
+	}, func(server asked) (*v1alpha1.Application, error) { return nil, server.Terminate(ctx, name) })
 	switch {
 	case err != nil:
 		return err

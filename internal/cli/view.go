@@ -201,6 +201,20 @@ func (v *view) resources() *table {
 	return t
 }
 
+// params are the parameters of the charts among the sources.
+func (v *view) params() *table {
+	t := &table{palette: v.palette, head: []string{"SOURCE", "PARAMETER", "VALUE"}}
+	for i, s := range v.app.Sources() {
+		if s.Helm == nil {
+			continue
+		}
+		for _, p := range s.Helm.Parameters {
+			t.row(word(fmt.Sprint(i+1)), word(p.Name), word(p.Value))
+		}
+	}
+	return t
+}
+
 // note has what is special about an object.
 func note(r v1alpha1.ResourceStatus) string {
 	var out []string

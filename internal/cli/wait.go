@@ -20,6 +20,8 @@ type waiting struct {
 	output   output
 	selector string
 	timeout  uint
+	// hydrated is a flag of Argo CD's for what there is not here.
+	hydrated bool
 	// open are the applications that are not there yet, with what they lack.
 	open map[string][]string
 	// last are the newest states that were seen.
@@ -37,6 +39,9 @@ func newWait(env *Env, g *global) *cobra.Command {
 		Example: "  towline app wait shop --timeout 300\n  towline app wait -l team=shop --health",
 		Args:    atLeastOne(&c.selector),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.hydrated {
+				return usagef("--hydrated is not taken: this version writes no rendered manifests to Git, and nobody need wait for them")
+			}
 			if err := errors.Join(c.output.check(), c.goal.check()); err != nil {
 				return err
 			}
@@ -60,6 +65,8 @@ func newWait(env *Env, g *global) *cobra.Command {
 	f.BoolVar(&c.goal.suspended, "suspended", false, "wait until it is suspended; with others, that will do too")
 	f.BoolVar(&c.goal.degraded, "degraded", false, "wait until it is degraded; with others, that will do too")
 	f.BoolVar(&c.goal.deleted, "delete", false, "wait until it is gone")
+	f.BoolVar(&c.hydrated, "hydrated", false, "not taken: nothing is hydrated")
+	_ = f.MarkHidden("hydrated") // it was made a line above
 	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait; 0 is no limit")
 	f.StringVarP(&c.selector, "selector", "l", "", "all applications with these labels")
 	c.output.register(cmd, outputJSON, outputYAML, outputWide)

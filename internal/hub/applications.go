@@ -1,10 +1,8 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
@@ -29,15 +27,10 @@ func (a Applications) Get(ctx context.Context, name string) (*v1alpha1.Applicati
 
 // Create makes one where it says.
 func (a Applications) Create(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
-	c := a.cache.Client
-	made := &v1alpha1.Application{}
-	o := metav1.CreateOptions{FieldManager: v1alpha1.FieldManagerAction}
-	err := c.rest.Post().Namespace(cmp.Or(app.Namespace, c.namespace)).Resource(applications).
-		VersionedParams(&o, c.codec).Body(app).Do(ctx).Into(made)
+	made, err := a.cache.MakeApplication(ctx, app)
 	if err != nil {
-		return nil, classify(err, "creating application", app.Name)
+		return nil, err
 	}
-	made.ManagedFields = nil
 	a.cache.made(made)
 	return made, nil
 }

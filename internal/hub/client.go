@@ -4,6 +4,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,23 @@ func (c *Client) patch(ctx context.Context, name string, patch []byte, manager s
 		return nil, classify(err, "updating application", name)
 	}
 	return app, nil
+}
+
+// MakeApplication makes an application, as a person asks for it.
+func (c *Client) MakeApplication(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	return c.createAs(ctx, app, v1alpha1.FieldManagerAction)
+}
+
+func (c *Client) createAs(ctx context.Context, app *v1alpha1.Application, manager string) (*v1alpha1.Application, error) {
+	made := &v1alpha1.Application{}
+	o := metav1.CreateOptions{FieldManager: manager}
+	err := c.rest.Post().Namespace(cmp.Or(app.Namespace, c.namespace)).Resource(applications).
+		VersionedParams(&o, c.codec).Body(app).Do(ctx).Into(made)
+	if err != nil {
+		return nil, classify(err, "creating application", app.Name)
+	}
+	made.ManagedFields = nil
+	return made, nil
 }
 
 // DeleteApplication asks the server to delete an application.

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -141,15 +140,7 @@ func (k *Cache) made(app *v1alpha1.Application) {
 // CreateApplication makes an application where it says, as an ApplicationSet
 // asks for it.
 func (c *Client) CreateApplication(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
-	made := &v1alpha1.Application{}
-	o := metav1.CreateOptions{FieldManager: v1alpha1.FieldManagerSets}
-	err := c.rest.Post().Namespace(cmp.Or(app.Namespace, c.namespace)).Resource(applications).
-		VersionedParams(&o, c.codec).Body(app).Do(ctx).Into(made)
-	if err != nil {
-		return nil, classify(err, "creating application", app.Name)
-	}
-	made.ManagedFields = nil
-	return made, nil
+	return c.createAs(ctx, app, v1alpha1.FieldManagerSets)
 }
 
 // ApplicationSet reads one ApplicationSet from the server, by object.AppName.
