@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,8 @@ type step struct {
 	exit         int
 	wants, never []*regexp.Regexp
 	because      string
+	// typed is what somebody at a terminal answers.
+	typed string
 }
 
 // script is a file of commands as people type them, with what must come of them, and of files that they find.
@@ -36,6 +39,9 @@ type step struct {
 //	because TEXT     why
 //	serve            starts towline, once
 //	await NAME       waits until an application is synced and healthy
+//	types TEXT       somebody sits at a terminal and answers so
+//	push FOLDER      commits the files of a folder to the repository myapp
+//	drop FILE        commits that a file of it is gone
 //
 // Everything else is for people.
 func readScript(t *testing.T, file string) ([]step, []txtar.File) {
@@ -54,8 +60,10 @@ func readScript(t *testing.T, file string) ([]step, []txtar.File) {
 			return &out[len(out)-1]
 		}
 		switch verb {
-		case "$", "skip", "serve", "await":
+		case "$", "skip", "serve", "await", "push", "drop":
 			out = append(out, step{line: i + 1, verb: verb, text: rest})
+		case "types":
+			last().typed = rest + "\n"
 		case "because":
 			last().because += rest
 		case "exit":
@@ -112,12 +120,24 @@ func (p *player) signed() {
 // sh runs a line.
 func (p *player) sh(line string) (output string, code int) {
 	p.Helper()
+	return p.answering("", line)
+}
+
+// answering runs a line; where something is typed somebody sits at a terminal.
+func (p *player) answering(typed, line string) (output string, code int) {
+	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Dir = p.dir
 	for k, v := range p.vars {
 		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	if typed != "" {
+		seat, end, err := terminal(typed)
+		p.must(err)
+		defer end()
+		cmd.Stdin = seat
 	}
 	if strings.Contains(line, " apply -k ") {
 		installing.Lock()
@@ -148,6 +168,10 @@ func (p *player) play(file string) (ran int) {
 			p.signed()
 		case "await":
 			p.await(s.text)
+		case "push":
+			p.push(s.text)
+		case "drop":
+			p.commit(map[string]*string{s.text: nil})
 		case "$":
 			ran++
 			p.run(where, s)
@@ -162,7 +186,7 @@ func (p *player) run(where string, s step) {
 	if rest, ok := strings.CutPrefix(line, "argocd "); ok {
 		line = p.name + " " + rest
 	}
-	out, code := p.sh(line)
+	out, code := p.answering(s.typed, line)
 	if code != s.exit {
 		p.Fatalf("%s: %s\nends with %d, want %d:\n%s", where, line, code, s.exit, out)
 	}
@@ -196,4 +220,27 @@ func (p *player) unpack(files []txtar.File) {
 	if _, err := p.git.Revision("platform", "main"); err != nil && len(repo) > 0 {
 		p.must(p.git.Create("platform", repo))
 	}
+}
+
+// push commits the files of a folder of the player's.
+func (p *player) push(folder string) {
+	p.Helper()
+	changes := map[string]*string{}
+	root := filepath.Join(p.dir, filepath.FromSlash(folder))
+	p.must(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, relErr := filepath.Rel(root, path)
+		changes[filepath.ToSlash(name)] = new(string(text))
+		return errors.Join(err, relErr)
+	}))
+	p.commit(changes)
+}
+
+func (p *player) commit(changes map[string]*string) {
+	p.Helper()
+	_, err := p.git.Commit(quickRepo, "main", "by hand", changes)
+	p.must(err)
 }
