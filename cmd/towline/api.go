@@ -27,6 +27,7 @@ import (
 	"github.com/towline-cd/towline/internal/leader"
 	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
+	"github.com/towline-cd/towline/web"
 )
 
 // openAPI makes the server. What it does for people it does whoever leads, and so around the fence; what needs the
@@ -68,7 +69,7 @@ func (p *parts) openAPI() error {
 			}
 			return nil
 		},
-		Binary: binary, Now: time.Now,
+		Binary: binary, Pages: web.Files(), Now: time.Now,
 	}
 	if p.sources != nil {
 		o.Sources = content{p.sources}

@@ -17,6 +17,9 @@ func document(routes []*Route, v Version) ([]byte, error) {
 	d := &describer{schemas: map[string]any{}, names: map[reflect.Type]string{}}
 	paths := map[string]map[string]any{}
 	for _, r := range routes {
+		if r.Page {
+			continue
+		}
 		path := strings.ReplaceAll(r.Pattern, "...}", "}")
 		if paths[path] == nil {
 			paths[path] = map[string]any{}

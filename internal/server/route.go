@@ -38,6 +38,8 @@ type Route struct {
 	// form, and bound those who ask by themselves. Where many come from one address, those of strangers must not use up
 	// what others need.
 	Hook bool
+	// Page routes are files that are the same for everybody: nobody is asked who they are.
+	Page bool
 	// Live routes need the clusters, which only the replica that leads has.
 	Live bool
 	// Reads says that nothing is changed, whatever the method is.

@@ -18,6 +18,19 @@ var openRoutes = []string{
 	"GET /api/v1/session/userinfo",
 	"POST /api/v1/session",
 	"POST /api/webhook",
+	"GET /",
+	"GET /assets/{file}",
+	"GET /login",
+	"GET /applications",
+	"GET /applications/{page...}",
+	"GET /applicationsets",
+	"GET /applicationsets/{page...}",
+	"GET /projects",
+	"GET /projects/{page...}",
+	"GET /settings",
+	"GET /settings/{page...}",
+	"GET /user-info",
+	"GET /help",
 }
 
 // exclusion is a path of Argo CD that this version does not serve, and why.
@@ -86,7 +99,7 @@ var (
 func (s *Server) routes() []*Route {
 	return slices.Concat(s.generalRoutes(), s.peopleRoutes(), s.appRoutes(), s.ownRoutes(), s.streamRoutes(),
 		s.setRoutes(), s.projectRoutes(),
-		s.placeRoutes(), s.writeRoutes(), s.hookRoutes())
+		s.placeRoutes(), s.writeRoutes(), s.hookRoutes(), s.pageRoutes())
 }
 
 func (s *Server) generalRoutes() []*Route {

@@ -7,8 +7,10 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
+	"io/fs"
 	"net/http"
 	"strings"
 	"time"
@@ -166,6 +168,8 @@ type Options struct {
 	// Leading says that this process has the clusters; one that has not passes on what needs them to Forward.
 	Leading func() bool
 	Forward http.Handler
+	// Pages are the files of the UI; nil serves none.
+	Pages fs.FS
 	// Binary is the path of this program, for those who download it; empty is nowhere.
 	Binary string
 	Now    func() time.Time
@@ -251,7 +255,7 @@ func (s *Server) within(path string) (string, bool) {
 	}
 	rest, ok := strings.CutPrefix(path, "/"+root)
 	if ok && (rest == "" || strings.HasPrefix(rest, "/")) {
-		return rest, true
+		return cmp.Or(rest, "/"), true
 	}
 	// Probes come past the proxy.
 	return path, path == "/healthz" || path == "/readyz"
@@ -295,7 +299,7 @@ func (s *Server) serve(a *answer, path string, identify identifier) {
 
 // admit lets a request pass: by its form, by who asks, and by what they may do.
 func (s *Server) admit(a *answer, req *Request, identify identifier) error {
-	if req.Route.Hook {
+	if req.Route.Hook || req.Route.Page {
 		return nil
 	}
 	if req.Route.Open && !req.Route.Probe && !s.open.take(sourceOf(a.request), s.Now()) {

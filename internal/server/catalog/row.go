@@ -130,8 +130,10 @@ type lineCondition struct {
 	Type string `json:"type"`
 }
 
+// lineSummary also counts the objects, which Argo CD's has not: maps of a fleet are drawn by it.
 type lineSummary struct {
 	IsAppOfApps bool `json:"isAppOfApps"`
+	Resources   int  `json:"resources,omitempty"`
 }
 
 // rowOf takes from an application what is kept.
@@ -199,8 +201,8 @@ func lineOf(app *v1alpha1.Application) line {
 	for _, condition := range first(app.Status.Conditions, maxConditions) {
 		l.Status.Conditions = append(l.Status.Conditions, lineCondition{Type: string(condition.Type)})
 	}
-	if app.Status.Summary.IsAppOfApps {
-		l.Status.Summary = &lineSummary{IsAppOfApps: true}
+	if n := len(app.Status.Resources); n > 0 || app.Status.Summary.IsAppOfApps {
+		l.Status.Summary = &lineSummary{IsAppOfApps: app.Status.Summary.IsAppOfApps, Resources: n}
 	}
 	return l
 }

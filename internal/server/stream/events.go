@@ -41,7 +41,8 @@ func (s *Streams) Events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	since, told := s.since(r)
-	b.client.wants = func(e *event) bool { return !e.same && b.concerns(e) }
+	// Whoever has an application open shows more of it than a row has.
+	b.client.wants = func(e *event) bool { return (!e.same || b.client.trees[e.key()]) && b.concerns(e) }
 	behind, found, err := s.Hub.join(b.client, since)
 	if err != nil {
 		fail(w, err)

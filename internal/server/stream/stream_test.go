@@ -230,6 +230,10 @@ func TestEventsAreAboutWhatIsShown(t *testing.T) {
 	expect(t, l.message(), "MODIFIED web shop 1")
 	expect(t, l.message(), "MODIFIED web shop 2")
 	expect(t, e.event(), "application epoch-3 MODIFIED web 2")
+	open := w.listen(t, "/events?tree=web")
+	expect(t, open.event(), `tree web {"nodes":[]}`)
+	w.put(t, "web", "shop", "2")
+	expect(t, open.event(), "application epoch-4 MODIFIED web 2")
 }
 
 func TestTreesAndTopics(t *testing.T) {
