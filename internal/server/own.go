@@ -328,6 +328,10 @@ func (s *Server) timeline(req *Request) (any, error) {
 	if r := op.SyncResult; r != nil {
 		out.Revision, out.Revisions = r.Revision, r.Revisions
 		out.Phases, out.Waiting = phasesOf(req, r.Resources)
+		if op.FinishedAt != nil {
+			// Of the last wave nobody says that it is over.
+			out.Waiting = nil
+		}
 	}
 	return out, nil
 }

@@ -42,7 +42,7 @@ func (s *Streams) Events(w http.ResponseWriter, r *http.Request) {
 	}
 	since, told := s.since(r)
 	// Whoever has an application open shows more of it than a row has.
-	b.client.wants = func(e *event) bool { return (!e.same || b.client.trees[e.key()]) && b.concerns(e) }
+	b.client.wants = func(e *event) bool { return (!e.same || b.trees[e.key()] != nil) && b.concerns(e) }
 	behind, found, err := s.Hub.join(b.client, since)
 	if err != nil {
 		fail(w, err)
