@@ -1,0 +1,181 @@
+import { useState } from "react";
+import * as api from "../api/applications";
+import type { Name } from "../api/applications";
+import type { Application, Tree } from "../api/types";
+import { placeName } from "../fleet/Table";
+import { healthOf, isAutomated, liveRevision, runs, sentence, sourcesOf, syncOf } from "../model/status";
+import { Ago } from "../parts/Ago";
+import { Button } from "../parts/Button";
+import { Icon } from "../parts/Icon";
+import { Link } from "../parts/Link";
+import { HealthBadge, PhaseBadge, SyncBadge } from "../parts/Status";
+import { useNow } from "../state/clock";
+import { href } from "../state/route";
+import { attempt } from "../state/toast";
+import { DeleteDialog } from "./DeleteDialog";
+import { Revision } from "./Revision";
+
+interface Props {
+  app: Application;
+  tree: Tree | undefined;
+  name: Name;
+  onSync: () => void;
+  onRefresh: (kind: "normal" | "hard") => void;
+}
+
+/** Head is what matters of an application: how it is, why, what Git says and what is there. */
+export function Head({ app, tree, name, onSync, onRefresh }: Props) {
+  const operation = app.status.operationState;
+  return (
+    <header className="app-head">
+      <div className="app-title">
+        <nav aria-label="Where you are">
+          <Link to={href("applications")}>Applications</Link> <Icon name="right" size={12} />{" "}
+          <Link to={href("applications", { project: app.spec.project })}>{app.spec.project}</Link>
+        </nav>
+        <h1>{name.name}</h1>
+        <div className="badges">
+          <HealthBadge health={healthOf(app)} quiet={false} full />
+          <SyncBadge sync={syncOf(app)} quiet={false} full />
+          {operation && operation.phase !== "Succeeded" && <PhaseBadge phase={operation.phase} />}
+        </div>
+        <Actions app={app} name={name} onSync={onSync} onRefresh={onRefresh} />
+      </div>
+      <Sentence app={app} tree={tree} />
+      <Facts app={app} name={name} />
+      <Conditions app={app} />
+    </header>
+  );
+}
+
+function Sentence({ app, tree }: Pick<Props, "app" | "tree">) {
+  const now = useNow();
+  const { tone, text } = sentence(app, tree, now);
+  return (
+    <p className={`sentence tone-${tone}`} role="status">
+      {text}
+    </p>
+  );
+}
+
+function Facts({ app, name }: Pick<Props, "app" | "name">) {
+  const sources = sourcesOf(app);
+  const source = sources[0];
+  const desired = app.status.sync.revision ?? app.status.sync.revisions?.[0];
+  const live = liveRevision(app);
+  return (
+    <dl className="facts">
+      <div>
+        <dt>Git says</dt>
+        <dd>{desired ? <Revision name={name} revision={desired} /> : <span className="soft">not looked at yet</span>}</dd>
+      </div>
+      <div>
+        <dt>Synced last</dt>
+        <dd>{live ? live === desired ? <span className="as-desired"><Icon name="synced" size={14} /> the same revision</span> : <Revision name={name} revision={live} /> : <span className="soft">never</span>}</dd>
+      </div>
+      <div>
+        <dt>From</dt>
+        <dd>
+          <span className="line" title={source?.repoURL}>
+            {source?.repoURL.replace(/^https?:\/\//, "").replace(/\.git$/, "")}
+          </span>
+          <span className="soft line">
+            {source?.path ?? source?.chart} at {source?.targetRevision ?? "HEAD"}
+            {sources.length > 1 && ` and ${sources.length - 1} more`}
+          </span>
+        </dd>
+      </div>
+      <div>
+        <dt>To</dt>
+        <dd>
+          <span className="line">{app.spec.destination.namespace ?? "as each object says"}</span>
+          <span className="soft line">{placeName(app.spec.destination)}</span>
+        </dd>
+      </div>
+      <div>
+        <dt>Automation</dt>
+        <dd>
+          <span className="line">{isAutomated(app) ? "Syncs itself" : "Waits for people"}</span>
+          <span className="soft">{automation(app)}</span>
+        </dd>
+      </div>
+      <div>
+        <dt>Looked at Git</dt>
+        <dd>
+          <Ago at={app.status.reconciledAt} />
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+function automation(app: Application): string {
+  const a = app.spec.syncPolicy?.automated;
+  if (!isAutomated(app)) return "Nothing is changed unless somebody syncs";
+  const parts = [a?.prune && "deletes what Git no longer has", a?.selfHeal && "undoes changes in the cluster"].filter(Boolean);
+  return parts.length > 0 ? parts.join(", ") : "new revisions only";
+}
+
+function Conditions({ app }: { app: Application }) {
+  const all = app.status.conditions ?? [];
+  if (all.length === 0) return null;
+  return (
+    <ul className="conditions" aria-label="What should be known">
+      {all.map((c) => (
+        <li key={c.type + c.message} className={`tone-${c.type.endsWith("Error") ? "bad" : "warn"}`}>
+          <Icon name="degraded" />
+          <div>
+            <strong>{c.type}</strong>
+            <p>{c.message}</p>
+          </div>
+          <span className="soft">
+            <Ago at={c.lastTransitionTime} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Actions({ app, name, onSync, onRefresh }: Omit<Props, "tree">) {
+  const [deleting, setDeleting] = useState(false);
+  const automated = isAutomated(app);
+  const toggle = () =>
+    void attempt(automated ? "It waits for people now." : "It syncs itself now.", () =>
+      api.patch(name, { spec: { syncPolicy: { automated: automated ? { enabled: false } : { enabled: true } } } }),
+    );
+  const end = () => void attempt("The sync is being ended.", () => api.terminate(name));
+  return (
+    <div className="actions">
+      {runs(app) ? (
+        <Button icon="stop" kind="danger" onClick={end}>
+          End the sync
+        </Button>
+      ) : (
+        <Button icon="sync" kind="main" onClick={onSync}>
+          Sync …
+        </Button>
+      )}
+      <Button icon="refresh" onClick={() => onRefresh("normal")}>
+        Refresh
+      </Button>
+      <details className="menu" onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && (e.currentTarget.open = false)}>
+        <summary aria-label="More">
+          <Icon name="more" />
+        </summary>
+        <div className="menu-in" onClick={(e) => ((e.currentTarget.parentElement as HTMLDetailsElement).open = false)}>
+          <Button kind="bare" icon="refresh" onClick={() => onRefresh("hard")}>
+            Hard refresh
+          </Button>
+          <Button kind="bare" icon="settings" onClick={toggle}>
+            {automated ? "Turn automated sync off" : "Turn automated sync on"}
+          </Button>
+          <Button kind="bare" icon="trash" onClick={() => setDeleting(true)}>
+            Delete …
+          </Button>
+        </div>
+      </details>
+      {deleting && <DeleteDialog app={app} name={name} onClose={() => setDeleting(false)} />}
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import type { Application } from "../api/types";
+import { liveRevision, sentence, shortRevision, toneOf } from "./status";
+
+const app = (status: Partial<Application["status"]>): Application => ({
+  metadata: { name: "web", namespace: "argocd" },
+  spec: { project: "shop", destination: {} },
+  status: { sync: { status: "Synced" }, health: { status: "Healthy" }, ...status },
+});
+const now = Date.parse("2026-01-02T15:04:05Z");
+const say = (status: Partial<Application["status"]>) => sentence(app(status), undefined, now).text;
+
+describe("sentence", () => {
+  it("says what matters most", () => {
+    expect(say({})).toBe("It is as Git says, and well.");
+    expect(say({ resources: [{ kind: "Deployment", name: "web", status: "OutOfSync" }, { kind: "Service", name: "web", status: "Synced" }] })).toBe(
+      "Deployment/web differs from Git.",
+    );
+    expect(say({ health: { status: "Degraded" }, resources: [{ kind: "Deployment", name: "web", health: { status: "Degraded", message: "no quota" } }] })).toBe(
+      "Deployment/web is degraded: no quota",
+    );
+    expect(say({ conditions: [{ type: "ComparisonError", message: "no such folder" }], sync: { status: "Unknown" } })).toMatch(/in the way/);
+    expect(say({ operationState: { phase: "Running", startedAt: "2026-01-02T15:03:00Z", message: "waiting for Job/migrate" } })).toBe(
+      "Syncing for 1 min: waiting for Job/migrate",
+    );
+    expect(say({ resources: [{ kind: "A", name: "a", status: "OutOfSync", health: { status: "Missing" } }], sync: { status: "OutOfSync" } })).toBe(
+      "Nothing of it is in the cluster yet.",
+    );
+  });
+});
+
+it("shows drift yellow, and illness before it", () => {
+  expect(toneOf(app({ sync: { status: "OutOfSync" } }))).toBe("warn");
+  expect(toneOf(app({ sync: { status: "OutOfSync" }, health: { status: "Degraded" } }))).toBe("bad");
+  expect(toneOf(app({}))).toBe("good");
+});
+
+it("shortens commits alone", () => {
+  expect(shortRevision("0123456789012345678901234567890123456789")).toBe("0123456");
+  expect(shortRevision("v1.2.3")).toBe("v1.2.3");
+  expect(liveRevision(app({ history: [{ id: 1, revision: "a", deployedAt: "" }, { id: 3, revision: "c", deployedAt: "" }] }))).toBe("c");
+});

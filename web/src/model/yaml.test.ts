@@ -1,0 +1,46 @@
+import { expect, it } from "vitest";
+import { tidy, toYAML } from "./yaml";
+
+it("writes what people read", () => {
+  const text = toYAML({
+    kind: "ConfigMap",
+    metadata: { name: "web", labels: {}, annotations: { "a/b": "yes" } },
+    data: { on: "true", empty: "", "a.b": "x: y", lines: "one\ntwo\n" },
+    list: [{ name: "a", ports: [80, 443] }, "plain", []],
+    none: null,
+  });
+  expect(text).toBe(`kind: ConfigMap
+metadata:
+  name: web
+  labels: {}
+  annotations:
+    a/b: "yes"
+data:
+  "on": "true"
+  empty: ""
+  a.b: "x: y"
+  lines: |
+    one
+    two
+list:
+- name: a
+  ports:
+  - 80
+  - 443
+- plain
+- []
+none: null`);
+});
+
+it("leaves out what nobody reads", () => {
+  const text = JSON.stringify({
+    spec: {},
+    metadata: { name: "a", managedFields: [1], annotations: { "kubectl.kubernetes.io/last-applied-configuration": "x" } },
+    kind: "A",
+  });
+  expect(Object.keys(tidy(text)!)).toEqual(["kind", "metadata", "spec"]);
+  expect(tidy(text)!["metadata"]).toEqual({ name: "a" });
+  const counted = JSON.stringify({ metadata: { name: "a", uid: "1", resourceVersion: "2" }, status: {} });
+  expect(tidy(counted, true)).toEqual({ metadata: { name: "a" } });
+  expect(tidy("null")).toBeUndefined();
+});

@@ -1,0 +1,113 @@
+import type { ReactNode } from "react";
+import * as people from "../api/people";
+import { Button } from "../parts/Button";
+import { Icon } from "../parts/Icon";
+import { Link } from "../parts/Link";
+import { Toasts } from "../parts/Toasts";
+import { useAsk } from "../state/ask";
+import { helpOpen, paletteOpen } from "../state/commands";
+import { useKeys } from "../state/keys";
+import { link } from "../state/live";
+import { go, href, useRoute } from "../state/route";
+import { session, signOut } from "../state/session";
+import { useStore } from "../state/store";
+import { Help } from "./Help";
+import { Logo } from "./Logo";
+import { Palette } from "./Palette";
+import { ThemeButton } from "./ThemeButton";
+
+/** Shell is what is around every page. */
+export function Shell({ children }: { children: ReactNode }) {
+  const palette = useStore(paletteOpen);
+  const help = useStore(helpOpen);
+  const { path } = useRoute();
+  useKeys({
+    "mod+k": () => paletteOpen.set(true),
+    "?": () => helpOpen.set(true),
+    "g a": () => go(href("applications")),
+    "/": () => document.querySelector<HTMLInputElement>("[data-search]")?.focus() ?? paletteOpen.set(true),
+  });
+  return (
+    <>
+      <a className="skip" href="#content">
+        To the content
+      </a>
+      <header className="top">
+        <Link className="brand" to={href("applications")} aria-label="Towline: all applications">
+          <Logo />
+          <span>Towline</span>
+        </Link>
+        <nav aria-label="Main">
+          <Link to={href("applications")} aria-current={path.startsWith("applications") ? "page" : undefined}>
+            Applications
+          </Link>
+        </nav>
+        <button type="button" className="finder" onClick={() => paletteOpen.set(true)}>
+          <Icon name="search" />
+          <span>Find or do anything</span>
+          <kbd>{/Mac/.test(navigator.userAgent) ? "⌘" : "Ctrl"} K</kbd>
+        </button>
+        <Connection />
+        <ThemeButton />
+        <Button kind="bare" icon="keyboard" label="Keyboard shortcuts" className="wide-only" onClick={() => helpOpen.set(true)} />
+        <Person />
+      </header>
+      <Banner />
+      <div id="content" tabIndex={-1}>
+        {children}
+      </div>
+      {palette && <Palette />}
+      {help && <Help />}
+      <Toasts />
+    </>
+  );
+}
+
+function Person() {
+  const who = useStore(session);
+  return (
+    <details className="menu" onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && (e.currentTarget.open = false)}>
+      <summary aria-label={`Signed in as ${who?.username ?? "somebody"}`}>
+        <Icon name="user" />
+        <span className="wide-only">{who?.username}</span>
+      </summary>
+      <div className="menu-in">
+        <p>
+          <strong>{who?.username}</strong>
+          {who?.groups && who.groups.length > 0 && <span className="soft">{who.groups.join(", ")}</span>}
+        </p>
+        <Button onClick={() => void signOut()}>Sign out</Button>
+      </div>
+    </details>
+  );
+}
+
+/** Connection says whether what is shown follows what happens. */
+function Connection() {
+  const state = useStore(link);
+  if (state === "lost") {
+    return (
+      <span className="badge tone-warn" role="status">
+        <Icon name="offline" size={14} /> <span className="wide-only">Connecting again …</span>
+      </span>
+    );
+  }
+  return (
+    <span className="live" title={state === "open" ? "Changes are shown as they happen" : "Connecting"}>
+      <span className={state === "open" ? "pulse on" : "pulse"} />
+      <span className="wide-only">{state === "open" ? "Live" : "Connecting"}</span>
+    </span>
+  );
+}
+
+/** Banner is what whoever looks after the installation has to say. */
+function Banner() {
+  const { data } = useAsk("settings", people.settings);
+  if (!data?.uiBannerContent) return null;
+  return (
+    <div className="strip tone-busy" role="note">
+      <Icon name="events" />
+      {data.uiBannerURL ? <a href={data.uiBannerURL}>{data.uiBannerContent}</a> : <span>{data.uiBannerContent}</span>}
+    </div>
+  );
+}

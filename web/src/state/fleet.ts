@@ -1,0 +1,136 @@
+import * as api from "../api/applications";
+import { ApiError } from "../api/client";
+import type { Facet, Row } from "../api/types";
+import { type Filters, queryOf } from "../model/filters";
+import { begin, onChange, onReset, type Change } from "./live";
+import { Store } from "./store";
+
+/** Fleet is the part of the list that was read: rows from the beginning on, how many there are in all, and the counts. */
+export interface Fleet {
+  rows: readonly Row[];
+  total: number;
+  facets: readonly Facet[];
+  loading: boolean;
+  more: boolean;
+  error?: ApiError;
+  /** read says that this is the answer to what was asked, and not to what was asked before. */
+  read: boolean;
+}
+
+const nothing: Fleet = { rows: [], total: 0, facets: [], loading: true, more: false, read: false };
+const pageSize = 500;
+/** settle is how long changes are gathered before the list is read again: they come in bursts. */
+const settle = 400;
+/** again is up to how many rows are read anew after a change; longer lists are corrected row by row. */
+const again = 2000;
+
+const facets = ["health", "sync", "operation", "autosync", "project", "cluster", "namespace", "label"];
+
+export const rowKey = (r: Row) => `${r.metadata.namespace}/${r.metadata.name}`;
+
+/** FleetReader keeps the rows of one question current: it reads pages when they are needed, and again after changes. */
+export class FleetReader {
+  readonly store = new Store<Fleet>(nothing);
+  #query: Record<string, string | string[]> = {};
+  #key = "";
+  #facets = "";
+  #token: string | undefined;
+  #running: AbortController | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #wanted = pageSize;
+
+  /** start listens to the stream, until the function that it returns is called. */
+  start(): () => void {
+    const ends = [onChange((c) => this.#changed(c)), onReset(() => void this.#read(this.#length()))];
+    return () => {
+      for (const end of ends) end();
+      clearTimeout(this.#timer);
+      this.#running?.abort();
+      this.#key = "";
+    };
+  }
+
+  /** ask sets the question. The rows of the last one stay until the answer is there. */
+  ask(f: Filters): void {
+    const query = queryOf(f);
+    const wanted = [...facets, ...(f.group.startsWith("label:") ? [f.group] : [])].join(",");
+    const key = JSON.stringify([query, wanted]);
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#query = query;
+    this.#facets = wanted;
+    this.#wanted = pageSize;
+    this.store.update((s) => ({ ...s, read: false }));
+    void this.#read(pageSize);
+  }
+
+  retry = (): void => void this.#read(this.#length());
+
+  /** need reads on until so many rows are there. */
+  need(count: number): void {
+    this.#wanted = Math.max(this.#wanted, Math.min(count, this.store.get().total));
+    const s = this.store.get();
+    if (!s.loading && s.more && s.rows.length < this.#wanted) void this.#next();
+  }
+
+  #length = () => Math.min(Math.max(this.store.get().rows.length, pageSize), again);
+
+  async #read(limit: number): Promise<void> {
+    this.#running?.abort();
+    const running = (this.#running = new AbortController());
+    this.store.update((s) => ({ ...s, loading: true }));
+    const askedAt = performance.now();
+    try {
+      const page = await api.list({ ...this.#query, limit, facets: this.#facets, facetLimit: 30 }, running.signal);
+      this.#token = page.metadata.continue;
+      begin(page.cursor, askedAt);
+      this.store.set({
+        rows: page.items,
+        total: page.total,
+        facets: page.facets ?? [],
+        loading: false,
+        more: page.metadata.continue !== undefined,
+        read: true,
+      });
+      this.need(this.#wanted);
+    } catch (error) {
+      this.#failed(running, error);
+    }
+  }
+
+  async #next(): Promise<void> {
+    const running = (this.#running = new AbortController());
+    this.store.update((s) => ({ ...s, loading: true }));
+    try {
+      const page = await api.list({ ...this.#query, limit: pageSize * 2, continue: this.#token }, running.signal);
+      this.#token = page.metadata.continue;
+      this.store.update((s) => ({ ...s, rows: [...s.rows, ...page.items], loading: false, more: page.metadata.continue !== undefined }));
+      this.need(this.#wanted);
+    } catch (error) {
+      this.#failed(running, error);
+    }
+  }
+
+  #failed(running: AbortController, error: unknown): void {
+    if (running.signal.aborted) return;
+    const problem = error instanceof ApiError ? error : new ApiError(500, String(error));
+    this.store.update((s) => ({ ...s, loading: false, error: problem, read: true }));
+  }
+
+  /** #changed shows a change at once where its row is, and has the rest read soon: counts, order, what came and went. */
+  #changed({ type, application }: Change): void {
+    const s = this.store.get();
+    const key = rowKey(application);
+    const at = s.rows.findIndex((r) => rowKey(r) === key);
+    if (at >= 0) {
+      const rows = type === "DELETED" ? s.rows.toSpliced(at, 1) : s.rows.with(at, application);
+      this.store.set({ ...s, rows, total: s.total - (type === "DELETED" ? 1 : 0) });
+    }
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#read(this.#length());
+    }, settle);
+  }
+}
+
+export const fleet = new FleetReader();
