@@ -1,0 +1,58 @@
+import { expect, test } from "@playwright/test";
+import { accessible, kubectl, signIn } from "./world";
+
+test.beforeEach(async ({ page }) => signIn(page));
+
+test("the fleet: search, filters with counts in the address, and back", async ({ page }) => {
+  await expect(page.getByRole("row").nth(1)).toBeVisible();
+  await accessible(page);
+  await page.keyboard.press("/");
+  await page.keyboard.type("storefront");
+  await expect(page.locator(".total")).toContainText("1 application");
+  await expect(page).toHaveURL(/search=storefront/);
+  await page.getByRole("button", { name: "Clear" }).click();
+  const project = page.getByRole("group", { name: "Project" }).getByRole("checkbox", { name: /^platform/ });
+  await project.check();
+  await expect(page).toHaveURL(/project=platform/);
+  await expect(page.getByRole("link", { name: "mailer" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "storefront" })).toHaveCount(0);
+  await page.reload();
+  await expect(project).toBeChecked();
+  await page.goBack();
+  await expect(page.getByRole("link", { name: "storefront" })).toBeVisible();
+});
+
+test("tiles and the map show the same fleet", async ({ page }) => {
+  await page.getByRole("button", { name: "Tiles" }).click();
+  await expect(page.getByRole("listitem").filter({ hasText: "storefront" })).toBeVisible();
+  await accessible(page);
+  await page.getByRole("button", { name: "Map" }).click();
+  const tile = page.getByRole("link", { name: /^storefront:/ });
+  await expect(tile).toBeVisible();
+  await page.getByLabel("Group by").selectOption("label:team");
+  await expect(page).toHaveURL(/group=label%3Ateam/);
+  await expect(page.getByRole("heading", { name: /^platform/ })).toBeVisible();
+  await accessible(page);
+  await tile.click();
+  await expect(page.getByRole("heading", { level: 1, name: "storefront" })).toBeVisible();
+});
+
+test("an application that comes and one that goes are shown as they do, without asking again and again", async ({ page }) => {
+  await expect(page.getByRole("row").nth(1)).toBeVisible();
+  const asked: string[] = [];
+  page.on("request", (r) => r.url().includes("/api/") && asked.push(r.url()));
+  await page.waitForTimeout(3000);
+  expect(asked).toEqual([]);
+  kubectl("-n", "argocd", "label", "application/storefront", "touched=yes", "--overwrite");
+  await expect.poll(() => asked.length).toBeGreaterThan(0);
+});
+
+test("on a phone nothing is wider than the screen", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of ["applications", "applications?view=tiles", "applications?view=map", "applications/argocd/storefront", "applications/argocd/storefront?view=diff"]) {
+    await page.goto(new URL("/" + path, page.url()).href);
+    await expect(page.getByRole("main")).toBeVisible();
+    await page.waitForTimeout(300);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(390);
+  }
+});

@@ -1,0 +1,45 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import AxeBuilder from "@axe-core/playwright";
+import { expect, type Page } from "@playwright/test";
+import type { Stage } from "./setup";
+
+export const stage = (): Stage => JSON.parse(process.env["STAGE"] ?? "{}") as Stage;
+
+export function kubectl(...args: string[]): string {
+  const { kubectl: program, kubeconfig } = stage();
+  return execFileSync(program, ["--kubeconfig", kubeconfig, ...args], { encoding: "utf8" });
+}
+
+/** commit writes a file into the repository, as somebody would. */
+export function commit(message: string, path: string, content: string): void {
+  const dir = mkdtempSync(join(tmpdir(), "towline-ui-git-"));
+  const git = (...args: string[]) => execFileSync("git", ["-c", "user.name=Ann", "-c", "user.email=ann@example.com", ...args], { cwd: dir, stdio: "pipe" });
+  try {
+    git("clone", "--quiet", stage().repository, ".");
+    writeFileSync(join(dir, path), content);
+    git("add", "--all");
+    git("commit", "--quiet", "--message", message);
+    git("push", "--quiet", "origin", "HEAD:main");
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+export async function signIn(page: Page, to = ""): Promise<void> {
+  const { url, username, password } = stage();
+  await page.goto(url + "/" + to);
+  await page.getByLabel("Name").fill(username);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("link", { name: "Towline: all applications" })).toBeVisible();
+}
+
+/** accessible fails on anything that axe calls serious. */
+export async function accessible(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const grave = violations.filter((v) => v.impact === "serious" || v.impact === "critical");
+  expect(grave.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.target.join(" ")).slice(0, 5).join("; ")}`)).toEqual([]);
+}
