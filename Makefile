@@ -12,6 +12,8 @@ RACE ?= -race
 LEAN  := -gcflags=all=-dwarf=false
 PLAIN := CGO_ENABLED=0 GOFLAGS='-trimpath $(LEAN)'
 TEST  := hack/ci/twice -vet=off
+# Whether `make build` builds the web UI where it can: `make build UI=` takes what web/dist has.
+UI ?= yes
 # What `make bench` measures; none lists the scenarios. QUICK=1 takes a small size, ARGS are further flags.
 SCENARIO ?=
 QUICK ?=
@@ -27,8 +29,35 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/towline, one static binary
+build: ## Build bin/towline, one static binary, with the web UI where Node.js is there to build it
+	@if [ -z '$(UI)' ]; then :; elif command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; else echo 'there is no npm, and so no web UI in it'; fi
 	$(PLAIN) go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/towline ./cmd/towline
+
+# What the packages need is fetched once for each lock file.
+web/node_modules/.package-lock.json: web/package-lock.json
+	cd web && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci
+	@touch $@
+
+UI_SOURCES := $(shell find web/src web/public web/index.html web/vite.config.ts web/tsconfig.json -type f 2>/dev/null)
+
+web/dist/app/index.html: web/node_modules/.package-lock.json $(UI_SOURCES)
+	cd web && npm run build
+
+.PHONY: ui
+ui: web/dist/app/index.html ## Build the web UI (Node.js 20), which the next build of towline carries
+
+.PHONY: ui-test
+ui-test: ui control-plane ## Test the web UI: its functions, then in chromium on a real control plane
+	cd web && npm test
+	$(PLAIN) go build -o bin/ui-towline ./cmd/towline
+	$(PLAIN) go build -o bin/ui-stage ./test/ui/stage
+	cd web && TOWLINE=$(CURDIR)/bin/ui-towline STAGE_PROGRAM=$(CURDIR)/bin/ui-stage npm run e2e -- $(ARGS)
+
+.PHONY: ui-shots
+ui-shots: ui control-plane ## Take pictures of every view of the web UI, into web/shots
+	$(PLAIN) go build -o bin/ui-towline ./cmd/towline
+	$(PLAIN) go build -o bin/ui-stage ./test/ui/stage
+	cd web && TOWLINE=$(CURDIR)/bin/ui-towline STAGE_PROGRAM=$(CURDIR)/bin/ui-stage npm run shots -- $(ARGS)
 
 .PHONY: test
 test: ## Run the unit tests; needs no cluster and takes seconds
