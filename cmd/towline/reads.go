@@ -9,11 +9,8 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
 	"github.com/towline-cd/towline/internal/client"
-	"github.com/towline-cd/towline/internal/core/repository"
 	"github.com/towline-cd/towline/internal/core/roster"
-	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/registrar"
-	"github.com/towline-cd/towline/internal/settings"
 )
 
 // withReads lets the commands that look at things besides applications ask a
