@@ -51,6 +51,7 @@ func summary(counts map[plan.Action]int) string {
 		{plan.Create, "to create"},
 		{plan.Update, "to update"},
 		{plan.Prune, "to prune"},
+		{plan.RunHook, "to run"},
 		{plan.Skip, "left out"},
 		{plan.Deny, "denied"},
 		{notKnown, "not known"},
@@ -77,6 +78,8 @@ func (d delta) sign(it plan.Item) (string, colour) {
 		return "-", red
 	case it.Action == plan.Update && !open(it):
 		return "~", yellow
+	case it.Action == plan.RunHook:
+		return ">", blue
 	}
 	return "!", red
 }
