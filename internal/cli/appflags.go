@@ -97,3 +97,27 @@ func (d *drafting) position(spec *v1alpha1.ApplicationSpec) (int, error) {
 	}
 	return d.at, nil
 }
+
+// oneSource are flags that choose one of several sources to be shown.
+type oneSource struct{ drafting }
+
+// of is the position that is meant in a list of sources; zero is all of them.
+func (o *oneSource) of(list v1alpha1.ApplicationSources) (int, error) {
+	at, err := o.position(&v1alpha1.ApplicationSpec{Sources: list})
+	if err == nil && at > len(list) {
+		return 0, usagef("there is no source at position %d: there are %d", at, len(list))
+	}
+	return at, err
+}
+
+// alone is an application with the source that is meant, and no other.
+func (o *oneSource) alone(app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	list := app.Sources()
+	at, err := o.of(list)
+	if err != nil || at == 0 {
+		return app, err
+	}
+	out := app.DeepCopy()
+	out.Spec.Source, out.Spec.Sources = &list[at-1], nil
+	return out, nil
+}

@@ -269,8 +269,10 @@ func TestListOfAClusterAndARepository(t *testing.T) {
 	other.Spec.Source.RepoURL = "https://git.example.com/other.git"
 	m := newMemory(shop("shop"), other)
 	for args, want := range map[string]string{
-		"-c prod":       "argocd/other\n",
-		"-c in-cluster": "argocd/shop\n",
+		"-c prod":               "argocd/other\n",
+		"--path nowhere":        "",
+		"--path deploy -c prod": "argocd/other\n",
+		"-c in-cluster":         "argocd/shop\n",
 		"--cluster https://kubernetes.default.svc": "argocd/shop\n",
 		"-r https://git.example.com/other":         "argocd/other\n",
 		"--repo https://git.example.com/nobody":    "",
@@ -290,6 +292,14 @@ func TestRefusedFlags(t *testing.T) {
 		"diff shop --server-side-diff=false": "every comparison is the server's own",
 		"diff shop --diff-exit-code 300":     "from 0 to 255",
 		"wait shop --hydrated":               "--hydrated is not taken",
+		"wait shop --resource web":           "GROUP:KIND",
+		"diff shop --revisions v1":           "--dry-run",
+		"resources shop --project x":         `in project "default"`,
+		"diff shop --local-repo-root .":      "--dry-run",
+		"get shop --source-position 3":       "no source at position 3",
+		"get shop --source-name x":           "none has a name",
+		"manifests shop --revisions v1":      "1 --revisions for 0 sources",
+		"manifests shop --local-repo-root .": "--local names",
 	} {
 		got := (&desk{hub: newMemory(shop("shop"))}).run(t, append([]string{"app"}, strings.Fields(args)...)...)
 		wantCode(t, got, 2)
@@ -302,4 +312,33 @@ func TestParametersAreShown(t *testing.T) {
 	app.Spec.Source.Helm = &v1alpha1.ApplicationSourceHelm{Parameters: []v1alpha1.HelmParameter{{Name: "replicas", Value: "3"}}}
 	got := (&desk{hub: newMemory(app)}).run(t, "app", "get", "shop", "--show-params", "--show-operation")
 	wantText(t, "stdout", got.out, "SOURCE   PARAMETER   VALUE\n1        replicas    3\n")
+}
+
+// One of several sources, where they are shown, and some objects, where they are waited for.
+func TestPartsOfAnApplication(t *testing.T) {
+	app := shop("shop")
+	app.Spec.Sources = v1alpha1.ApplicationSources{{RepoURL: "https://a", Path: "x"}, {RepoURL: "https://b", Path: "y", Name: "env"}}
+	app.Status.Health.Status = v1alpha1.HealthStatusDegraded
+	app.Status.Resources[1].Health = &v1alpha1.HealthStatus{Status: v1alpha1.HealthStatusDegraded}
+	app.Status.History = v1alpha1.RevisionHistories{{Sources: app.Spec.Sources, Revisions: []string{"one", "two"}}}
+	run := func(args string) answer {
+		t.Helper()
+		return (&desk{hub: newMemory(app)}).run(t, append([]string{"app"}, strings.Fields(args)...)...)
+	}
+	if got := run("get shop --source-name env"); strings.Contains(got.out, "https://a") || !strings.Contains(got.out, "https://b") {
+		t.Error(got.out, got.err)
+	}
+	wantText(t, "stdout", run("history shop").out, "one,two", "2 sources")
+	wantText(t, "stdout", run("history shop --source-position 2").out, "two", "https://b, path y")
+	wantCode(t, run("wait shop --health --resource :Service:web"), 0)
+	wantCode(t, run("wait shop --health --resource !apps:Deployment:web"), 0)
+	for args, want := range map[string]string{
+		"wait shop --health --timeout 1":                                   "health Healthy",
+		"wait shop --health --resource apps:Deployment:web --timeout 1":    "Deployment.apps shop/web to be Healthy (is Degraded)",
+		"wait shop --health --resource apps:Deployment:nobody --timeout 1": "objects that fit --resource",
+	} {
+		got := run(args)
+		wantCode(t, got, 20)
+		wantText(t, "stderr", got.err, want)
+	}
 }

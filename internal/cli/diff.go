@@ -24,8 +24,11 @@ type diffing struct {
 	// code is the exit code of a difference.
 	code int
 	// Flags of Argo CD's for what is done in another way here.
-	local                string
+	local, root, include string
 	generate, serverSide bool
+	revisions            []string
+	positions            []int
+	names                []string
 }
 
 func newDiff(env *Env, g *global) *cobra.Command {
@@ -60,7 +63,15 @@ func newDiff(env *Env, g *global) *cobra.Command {
 	f.BoolVar(&c.serverSide, "server-side-diff", true, "taken and not needed: every comparison is the server's own")
 	f.StringVar(&c.local, "local", "", "not taken: a sync of a folder with --dry-run says what it would do")
 	f.BoolVar(&c.generate, "server-side-generate", false, "not taken: it is for --local")
-	for _, name := range []string{"server-side-diff", "local", "server-side-generate"} {
+	f.StringVar(&c.root, "local-repo-root", "", "not taken: it is for --local")
+	f.StringVar(&c.include, "local-include", "", "not taken: it is for --local")
+	f.StringArrayVar(&c.revisions, "revisions", nil, "not taken: a sync with --dry-run takes them")
+	f.IntSliceVar(&c.positions, "source-positions", nil, "not taken: it is for --revisions")
+	f.StringArrayVar(&c.names, "source-names", nil, "not taken: it is for --revisions")
+	for _, name := range []string{
+		"server-side-diff", "local", "server-side-generate", "local-repo-root", "local-include", "revisions", "source-positions",
+		"source-names",
+	} {
 		_ = f.MarkHidden(name) // it was made above
 	}
 	return cmd
@@ -69,7 +80,10 @@ func newDiff(env *Env, g *global) *cobra.Command {
 // check refuses what is done in another way here.
 func (c *diffing) check(name string) error {
 	switch {
-	case c.local != "" || c.generate:
+	case len(c.revisions) > 0 || len(c.positions) > 0 || len(c.names) > 0:
+		return usagef("--revisions are not compared; %q says what a sync at them would do",
+			fmt.Sprintf("towline app sync %s --revisions … --source-positions … --dry-run", name))
+	case c.local != "" || c.root != "" || c.include != "" || c.generate:
 		return usagef("--local is not compared; %q says what a sync of the folder would do",
 			fmt.Sprintf("towline app sync %s --local %s --dry-run", name, cmp.Or(c.local, ".")))
 	case !c.serverSide:

@@ -18,6 +18,7 @@ type getting struct {
 	watch   bool
 	// params are shown too; the operation is anyway.
 	params, operation bool
+	source            oneSource
 }
 
 func newGet(env *Env, g *global) *cobra.Command {
@@ -43,6 +44,7 @@ func newGet(env *Env, g *global) *cobra.Command {
 	c.output.register(cmd, outputJSON, outputYAML, outputWide, outputName, outputTree, outputTreeDetailed)
 	c.refresh.register(cmd)
 	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "keep printing whenever something changes")
+	c.source.place(cmd)
 	cmd.Flags().BoolVar(&c.params, "show-params", false, "also show the parameters of charts")
 	cmd.Flags().BoolVar(&c.operation, "show-operation", false, "taken and not needed: the operation is always shown")
 	return cmd
@@ -86,6 +88,10 @@ func (c *getting) print(w io.Writer, app *v1alpha1.Application) error {
 	case c.output.form == outputName:
 		fmt.Fprintln(w, qualified(app))
 		return nil
+	}
+	app, err := c.source.alone(app)
+	if err != nil {
+		return err
 	}
 	v := view{app: app, now: c.env.Now(), palette: c.out, wide: c.output.form == outputWide}
 	if err := v.write(w); err != nil || !c.params {

@@ -12,6 +12,8 @@ import (
 // goal is what somebody waits for.
 type goal struct {
 	sync, health, operation, suspended, degraded, deleted bool
+	// objects limit it to some objects of an application; nil is the application as a whole.
+	objects []pattern
 }
 
 func (g *goal) check() error {
@@ -23,8 +25,8 @@ func (g *goal) check() error {
 
 // standard is the goal of somebody who named none.
 func (g *goal) standard() {
-	if *g == (goal{}) {
-		*g = goal{sync: true, health: true, operation: true}
+	if !g.sync && !g.health && !g.operation && !g.suspended && !g.degraded && !g.deleted {
+		g.sync, g.health, g.operation = true, true, true
 	}
 }
 
@@ -37,6 +39,13 @@ func (g *goal) lacks(app *v1alpha1.Application) []string {
 		return []string{"its deletion"}
 	}
 	var out []string
+	if len(g.objects) > 0 {
+		out = g.objectLacks(app)
+		if g.operation && busy(app) {
+			out = append(out, operationLack(app))
+		}
+		return out
+	}
 	if why := syncLack(app); g.sync && why != "" {
 		out = append(out, why)
 	}
@@ -46,6 +55,30 @@ func (g *goal) lacks(app *v1alpha1.Application) []string {
 	}
 	if g.operation && busy(app) {
 		out = append(out, operationLack(app))
+	}
+	return out
+}
+
+// objectLacks says what the objects that are meant are short of. One without a health is as good as healthy.
+func (g *goal) objectLacks(app *v1alpha1.Application) []string {
+	var out []string
+	seen := false
+	codes := g.healthCodes()
+	for _, r := range app.Status.Resources {
+		if !picked(g.objects, r) {
+			continue
+		}
+		seen = true
+		key := clean(resourceKey(r).String())
+		if g.sync && !r.Hook && r.Status != v1alpha1.SyncStatusCodeSynced {
+			out = append(out, key+" to be Synced (is "+orNothing(clean(string(r.Status)))+")")
+		}
+		if len(codes) > 0 && r.Health != nil && !slices.Contains(codes, r.Health.Status) {
+			out = append(out, key+" to be "+names(codes)+" (is "+orNothing(clean(string(r.Health.Status)))+")")
+		}
+	}
+	if !seen {
+		out = append(out, "objects that fit --resource")
 	}
 	return out
 }

@@ -18,6 +18,7 @@ const outputID = "id"
 type remembering struct {
 	*session
 	output output
+	source oneSource
 }
 
 func newHistory(env *Env, g *global) *cobra.Command {
@@ -41,6 +42,7 @@ func newHistory(env *Env, g *global) *cobra.Command {
 		ValidArgsFunction: g.complete(env, false),
 	}
 	c.output.register(cmd, outputJSON, outputYAML, outputWide, outputID)
+	c.source.place(cmd)
 	return cmd
 }
 
@@ -69,6 +71,17 @@ func (c *remembering) run(ctx context.Context, name string) error {
 	}
 	t := &table{head: []string{"ID", "DEPLOYED", "AGO", "TOOK", "BY", "REVISION", "SOURCE"}, palette: c.out}
 	for _, h := range history {
+		if len(h.Sources) == 0 {
+			t.row(c.row(h)...) // it had one source then
+			continue
+		}
+		at, err := c.source.of(h.Sources)
+		if err != nil {
+			return err
+		}
+		if at > 0 && at <= len(h.Revisions) {
+			h.Revision, h.Source, h.Revisions, h.Sources = h.Revisions[at-1], h.Sources[at-1], nil, nil
+		}
 		t.row(c.row(h)...)
 	}
 	return t.write(c.env.Out, true)

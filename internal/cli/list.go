@@ -20,11 +20,11 @@ type listing struct {
 	output   output
 	selector string
 	projects []string
-	// cluster and repo are those that they must use; empty is any.
-	cluster, repo string
-	watch         bool
-	noHeaders     bool
-	table         *table
+	// cluster, repo and path are those that they must use; empty is any.
+	cluster, repo, path string
+	watch               bool
+	noHeaders           bool
+	table               *table
 	// shown are the rows as they were printed last, without the age: it moves
 	// by itself and is no change.
 	shown map[string]string
@@ -60,6 +60,7 @@ func newList(env *Env, g *global) *cobra.Command {
 	g.completed(cmd, env, "project", projectNames(env))
 	cmd.Flags().StringVarP(&l.cluster, "cluster", "c", "", "only applications of this cluster, by its name or address")
 	cmd.Flags().StringVarP(&l.repo, "repo", "r", "", "only applications of this repository")
+	cmd.Flags().StringVarP(&l.path, "path", "P", "", "only applications of this folder")
 	cmd.Flags().BoolVarP(&l.watch, "watch", "w", false, "keep printing what changes")
 	cmd.Flags().BoolVar(&l.noHeaders, "no-headers", false, "leave out the headers")
 	return cmd
@@ -89,8 +90,8 @@ func (l *listing) wanted(a *v1alpha1.Application) bool {
 	d := a.Spec.Destination
 	return (len(l.projects) == 0 || slices.Contains(l.projects, a.ProjectName())) &&
 		(l.cluster == "" || slices.Contains([]string{d.Server, d.Name, cluster(d)}, l.cluster)) &&
-		(l.repo == "" || slices.ContainsFunc(a.Sources(), func(s v1alpha1.ApplicationSource) bool {
-			return repository.Same(s.RepoURL, l.repo)
+		(l.repo == "" && l.path == "" || slices.ContainsFunc(a.Sources(), func(s v1alpha1.ApplicationSource) bool {
+			return (l.repo == "" || repository.Same(s.RepoURL, l.repo)) && (l.path == "" || s.Path == l.path)
 		}))
 }
 
@@ -123,7 +124,7 @@ func (l *listing) print(apps []v1alpha1.Application) error {
 }
 
 func (l *listing) condition() string {
-	if l.selector == "" && len(l.projects) == 0 && l.cluster == "" && l.repo == "" {
+	if l.selector == "" && len(l.projects) == 0 && l.cluster == "" && l.repo == "" && l.path == "" {
 		return ""
 	}
 	return " that fit the selection"

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -14,6 +15,9 @@ type manifesting struct {
 	output    output
 	rendering Rendering
 	source    string
+	// sources are the revisions of some of several sources, and root that of the folder that stands for the first.
+	sources request
+	root    string
 }
 
 func newManifests(env *Env, g *global) *cobra.Command {
@@ -43,6 +47,10 @@ func newManifests(env *Env, g *global) *cobra.Command {
 		"render this branch, tag, commit or version, one for each source (default: those of the application)")
 	cmd.Flags().StringVar(&c.source, "source", fromGit, "what to show: git, or live for the objects as they are in the cluster")
 	fixed(cmd, "source", fromGit, fromLive)
+	cmd.Flags().StringArrayVar(&c.sources.revisions, "revisions", nil, "revision of one of several sources (may be repeated)")
+	cmd.Flags().IntSliceVar(&c.sources.positions, "source-positions", nil, "which sources the --revisions are for, from 1 on")
+	cmd.Flags().StringArrayVar(&c.sources.names, "source-names", nil, "the same by their names (may be repeated)")
+	cmd.Flags().StringVar(&c.root, "local-repo-root", "", "root of the repository that the folder is in")
 	cmd.Flags().StringVar(&c.rendering.Repo, "local", "", "render a folder of this machine in place of the first repository")
 	return cmd
 }
@@ -61,6 +69,16 @@ func (c *manifesting) check() error {
 	case c.rendering.Live && (c.rendering.Repo != "" || len(c.rendering.Revisions) > 0):
 		return usagef("what is live has no revision and no folder; leave out --source, or --revision and --local")
 	}
+	if len(c.sources.revisions) > 0 && len(c.rendering.Revisions) > 0 {
+		return usagef("name revisions either with --revision or with --revisions")
+	}
+	if c.root != "" && c.rendering.Repo == "" {
+		return usagef("--local-repo-root is the root of the folder that --local names")
+	}
+	if c.root != "" {
+		// The application's own path says where in it the folder is.
+		c.rendering.Repo = c.root
+	}
 	return c.output.check()
 }
 
@@ -70,6 +88,13 @@ func (c *manifesting) run(ctx context.Context, name string) error {
 		return c.explain(name, err)
 	}
 	c.rendering.Hub = &c.flags
+	placed, err := c.sources.placed(app)
+	if err != nil {
+		return err
+	}
+	for i, revision := range placed {
+		c.rendering.Revisions = append(c.rendering.Revisions, cmp.Or(revision, target(app.Sources()[i])))
+	}
 	got, err := c.env.Render(ctx, app, c.rendering)
 	if err != nil {
 		return fmt.Errorf("rendering application %q: %w", name, err)

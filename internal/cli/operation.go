@@ -151,6 +151,21 @@ func (p pattern) fits(r v1alpha1.ResourceStatus) bool {
 		(p.namespace == "" || fit(p.namespace, r.Namespace))
 }
 
+// picked says that patterns pick an object: one of them fits, or there are only such as leave out, and none of these does.
+func picked(all []pattern, r v1alpha1.ResourceStatus) bool {
+	in, chosen := 0, false
+	for _, p := range all {
+		switch {
+		case p.exclude && p.fits(r):
+			return false
+		case !p.exclude:
+			in++
+			chosen = chosen || p.fits(r)
+		}
+	}
+	return chosen || in == 0
+}
+
 // selection are the objects to sync. Patterns are settled against what the
 // application is known to have: the operation itself knows no patterns.
 func (r request) selection(app *v1alpha1.Application) ([]v1alpha1.SyncOperationResource, error) {

@@ -22,6 +22,8 @@ type resourcing struct {
 	*session
 	output   output
 	orphaned bool
+	// project is the one that the application must be in; empty is any.
+	project string
 }
 
 func newResources(env *Env, g *global) *cobra.Command {
@@ -42,13 +44,32 @@ func newResources(env *Env, g *global) *cobra.Command {
 				return err
 			}
 			c.session = s
+			if err := s.inProject(cmd.Context(), names[0], c.project); err != nil {
+				return err
+			}
 			return c.run(cmd.Context(), names[0])
 		},
 		ValidArgsFunction: g.complete(env, false),
 	}
+	cmd.Flags().StringVar(&c.project, "project", "", "project that the application must be in")
 	c.output.register(cmd, outputJSON, outputYAML, outputWide, outputName, outputTree, outputTreeDetailed)
 	cmd.Flags().BoolVar(&c.orphaned, "orphaned", false, "only the objects that belong to no application")
 	return cmd
+}
+
+// inProject refuses an application of another project than somebody named; empty is any.
+func (s *session) inProject(ctx context.Context, name, project string) error {
+	if project == "" {
+		return nil
+	}
+	app, err := s.hub.Application(ctx, name)
+	if err != nil {
+		return s.explain(name, err)
+	}
+	if app.ProjectName() != project {
+		return usagef("application %q is in project %q, and not in %q", name, app.ProjectName(), project)
+	}
+	return nil
 }
 
 func (c *resourcing) run(ctx context.Context, name string) error {

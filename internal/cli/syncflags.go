@@ -65,8 +65,10 @@ func (c *syncing) choices(cmd *cobra.Command) {
 	f.StringVar(&c.local.Root, "local-repo-root", "", "root of the repository that the folder is in (default: the folder itself)")
 	f.BoolVar(&c.preview, "preview-changes", false, "show what would change, and ask before it is done")
 	f.BoolVar(&c.yes, "assume-yes", false, "with --preview-changes, do not ask")
-	f.BoolVar(&c.yes, "assume", false, "the same as --assume-yes")
-	_ = f.MarkHidden("assume") // it was made a line above
+	for _, name := range []string{"assumeYes", "assume"} {
+		f.BoolVar(&c.yes, name, false, "the same as --assume-yes")
+		_ = f.MarkHidden(name) // it was made a line above
+	}
 	f.BoolVar(&c.async, "async", false, "do not wait for the end")
 	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait for the end; 0 is no limit")
 	f.StringVarP(&c.selector, "selector", "l", "", "all applications with these labels")

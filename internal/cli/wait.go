@@ -20,6 +20,8 @@ type waiting struct {
 	output   output
 	selector string
 	timeout  uint
+	// resources are the objects that are waited for, as they were typed.
+	resources []string
 	// hydrated is a flag of Argo CD's for what there is not here.
 	hydrated bool
 	// open are the applications that are not there yet, with what they lack.
@@ -45,6 +47,13 @@ func newWait(env *Env, g *global) *cobra.Command {
 			if err := errors.Join(c.output.check(), c.goal.check()); err != nil {
 				return err
 			}
+			for _, text := range c.resources {
+				p, err := parsePattern(text)
+				if err != nil {
+					return err
+				}
+				c.goal.objects = append(c.goal.objects, p)
+			}
 			s, names, err := g.connect(cmd.Context(), env, args)
 			if err != nil {
 				return err
@@ -65,6 +74,8 @@ func newWait(env *Env, g *global) *cobra.Command {
 	f.BoolVar(&c.goal.suspended, "suspended", false, "wait until it is suspended; with others, that will do too")
 	f.BoolVar(&c.goal.degraded, "degraded", false, "wait until it is degraded; with others, that will do too")
 	f.BoolVar(&c.goal.deleted, "delete", false, "wait until it is gone")
+	f.StringArrayVar(&c.resources, "resource", nil,
+		"wait for this object alone, as GROUP:KIND:[NAMESPACE/]NAME; * fits anything, a leading ! leaves out")
 	f.BoolVar(&c.hydrated, "hydrated", false, "not taken: nothing is hydrated")
 	_ = f.MarkHidden("hydrated") // it was made a line above
 	f.UintVar(&c.timeout, "timeout", 0, "how many seconds to wait; 0 is no limit")

@@ -169,6 +169,10 @@ const noHydrator = "this version does not write rendered manifests to Git; have 
 	"with --repo, --path and --revision"
 
 var hydratorFlags = []Flag{
+	{
+		Name: "env", Usage: "not taken: there is no ksonnet",
+		Refused: "environments are ksonnet's, which Argo CD dropped too; name the folder with --path",
+	},
 	{Name: "dry-source-repo", Usage: "not taken: there is no hydrator", Refused: noHydrator},
 	{Name: "dry-source-revision", Usage: "not taken: there is no hydrator", Refused: noHydrator},
 	{Name: "dry-source-path", Usage: "not taken: there is no hydrator", Refused: noHydrator},
