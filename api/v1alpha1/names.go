@@ -27,6 +27,12 @@ const (
 	AdminAccount          = "admin"
 	TokenIssuer           = "argocd"
 	SessionCookie         = "argocd.token"
+	SignOnCookie          = "argocd.oauthstate" // while somebody is away to sign in
+	RefreshCookie         = "towline.refresh"   // what keeps a session of a login provider going, sealed
+	DexPath               = "/api/dex"
+	DexClient             = "argo-cd"
+	DexCLIClient          = "argo-cd-cli"
+	DefaultDexServer      = "argocd-dex-server:5556"
 	SourceOverrideFile    = ".argocd-source.yaml"
 	SourceOverridePrefix  = ".argocd-source-" // <application>.yaml
 	SourceOverrideSuffix  = ".yaml"
@@ -116,6 +122,10 @@ const (
 	EnvLoginMaxFailures   = "ARGOCD_SESSION_FAILURE_MAX_FAIL_COUNT"
 	EnvLoginFailureWindow = "ARGOCD_SESSION_FAILURE_WINDOW_SECONDS"
 	EnvLoginMaxCacheSize  = "ARGOCD_SESSION_MAX_CACHE_SIZE"
+
+	EnvDexServer          = "ARGOCD_SERVER_DEX_SERVER"
+	EnvDexServerPlainText = "ARGOCD_SERVER_DEX_SERVER_PLAINTEXT"
+	EnvDexServerStrictTLS = "ARGOCD_SERVER_DEX_SERVER_STRICT_TLS"
 )
 
 // Compare options, in AnnotationCompareOptions.
@@ -395,6 +405,9 @@ const (
 	KeyParamServerEnableGzip          = "server.enable.gzip"
 	KeyParamServerXFrameOptions       = "server.x.frame.options"
 	KeyParamServerContentTypes        = "server.api.content.types"
+	KeyParamDexServer                 = "server.dex.server"
+	KeyParamDexServerPlainText        = "server.dex.server.plaintext"
+	KeyParamDexServerStrictTLS        = "server.dex.server.strict.tls"
 	KeyParamRenderParallelism         = "reposerver.parallelism.limit"
 	KeyParamGitRequestTimeout         = "reposerver.git.request.timeout"
 	KeyParamGitSubmodule              = "reposerver.enable.git.submodule"

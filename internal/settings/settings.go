@@ -31,6 +31,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/rbac"
+	"github.com/towline-cd/towline/internal/core/sso"
 )
 
 // Settings are what the config maps say, with defaults where they are silent.
@@ -157,7 +158,8 @@ func parse(data, params map[string]string) Settings {
 // honoured are the keys that are read elsewhere.
 func honoured(key string) bool {
 	return ignores(key) || scripted(key) || builds(key) || slices.Contains(resourceKeys, key) || slices.Contains(syncKeys, key) ||
-		key == v1alpha1.KeyInClusterEnabled || slices.Contains(tenancyKeys, key) || slices.Contains(accessKeys, key) || serves(key)
+		key == v1alpha1.KeyInClusterEnabled || slices.Contains(tenancyKeys, key) || slices.Contains(accessKeys, key) || serves(key) ||
+		signsOn(key)
 }
 
 // indifferent are settings whose value is what happens anyway, or is read with
@@ -205,6 +207,8 @@ type Store struct {
 	// vault is argocd-secret, and hooks what it says of webhooks.
 	vault *vault
 	hooks *hooks
+	// signOn is how people sign in elsewhere.
+	signOn signOn
 
 	mu sync.Mutex
 	// data is what the config maps hold, by their names; begun is set when all
@@ -272,6 +276,19 @@ func Read(ctx context.Context, config *rest.Config, namespace string) (*Settings
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the settings: %w", err)
 	}
+	of, err := readRaw(ctx, client, namespace)
+	if err != nil {
+		return nil, err
+	}
+	s := parse(of.data, of.params)
+	return &s, nil
+}
+
+// raw is what the config maps hold.
+type raw struct{ data, params map[string]string }
+
+// readRaw reads the config maps; one that is not there is empty.
+func readRaw(ctx context.Context, client kubernetes.Interface, namespace string) (raw, error) {
 	var data [2]map[string]string
 	for i, name := range []string{v1alpha1.ConfigMapSettings, v1alpha1.ConfigMapCmdParams} {
 		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -279,12 +296,11 @@ func Read(ctx context.Context, config *rest.Config, namespace string) (*Settings
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading config map %q: %w", name, err)
+			return raw{}, fmt.Errorf("reading config map %q: %w", name, err)
 		}
 		data[i] = cm.Data
 	}
-	s := parse(data[0], data[1])
-	return &s, nil
+	return raw{data: data[0], params: data[1]}, nil
 }
 
 // Run keeps the settings current until ctx ends.
@@ -376,6 +392,9 @@ func (s *Store) set(ctx context.Context, next Settings) {
 			"configMap", v1alpha1.ConfigMapSettings, "keys", next.NotHonoured)
 	}
 	s.current.Store(&next)
+	of := raw{data: s.data[v1alpha1.ConfigMapSettings], params: s.data[v1alpha1.ConfigMapCmdParams]}
+	s.signOn.raw.Store(&of)
+	s.hooks.want(sso.Refers(of.data))
 	s.clusters.enable(ctx, !next.NotInCluster)
 	s.policy.set(ctx, s.data[v1alpha1.ConfigMapRBAC], next.Access)
 	if s.changed != nil {

@@ -50,6 +50,9 @@ type hooks struct {
 	begin    func()
 	synced   bool
 	problems []string
+	// wanted says that something besides webhooks refers to other secrets; version is another one after each change.
+	wanted  bool
+	version atomic.Uint64
 }
 
 func newHooks(client kubernetes.Interface, namespace string) *hooks {
@@ -78,7 +81,8 @@ func (h *hooks) read(stored *account.Stored) {
 
 // compile finds the secrets anew; the caller holds the lock.
 func (h *hooks) compile() {
-	elsewhere := slices.ContainsFunc(webhook.Keys, func(key string) bool {
+	h.version.Add(1)
+	elsewhere := h.wanted || slices.ContainsFunc(webhook.Keys, func(key string) bool {
 		reference, ok := webhook.Reference(h.stored.Values[key])
 		return ok && strings.Contains(reference, ":")
 	})
