@@ -55,6 +55,7 @@ var layers = []layer{
 	{folder: "internal/registrar", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/client", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/identity", may: []string{"api", "internal/core"}, why: parts},
+	{folder: "internal/sso", may: []string{"api", "internal/core"}, why: parts},
 	{folder: "internal/leader", may: []string{"api", "internal/core"}, why: parts},
 	{
 		folder: "internal/controller", may: []string{"api", "internal/core", "internal/engine"},

@@ -42,6 +42,7 @@
 //     cluster gives us, and whom to trust.
 //   - client: the API of a server as the command line asks it, with answers as the hub would give them.
 //   - identity: who is calling: tokens and passwords of local accounts checked and made, sessions ended, guesses limited.
+//   - sso: people signed in at the login provider of the installation, for the server and for the command line.
 //   - leader: which of several replicas acts; a fence before the writes of the others, and a way for them to pass on what
 //     only the acting one can answer.
 //   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
@@ -79,6 +80,7 @@
 //   - core/login: the file in which the command line keeps where it has signed in.
 //   - core/webhook: what forges and registries send turned into hints of what to look at, once its signature holds.
 //   - core/rbac: the lines of argocd-rbac-cm and the roles of projects turned into answers, each with the line that decided.
+//   - core/sso: what the installation says of signing in elsewhere, and whom a token of the login provider stands for.
 //   - core/account: what is known of the local accounts, and whether the claims of a token hold.
 //   - core/plan: the heart: which questions to ask, what to do in which order, and the next step of a running sync.
 //   - core/wish: what people ask of an application by hand: why it cannot be, and what is to be written.

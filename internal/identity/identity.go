@@ -70,6 +70,8 @@ type Options struct {
 	Values   Values
 	Projects Projects
 	Editor   Editor
+	// Provider vouches for tokens that are not ours; nil is nobody.
+	Provider Provider
 	// Limits are how often somebody may fail; see ReadLimits.
 	Limits account.Limits
 	// Now is the clock; nil is that of the machine.
@@ -138,7 +140,10 @@ func newKeeper(secrets Secrets, follow follower, o Options) *Keeper {
 		decoy: sync.OnceValue(decoy), projects: map[string]*v1alpha1.AppProject{},
 	}
 	k.ledger = newLedger(secrets, o.Limits, o.Now)
-	k.ledger.known = func(name string) bool { _, ok := k.current().Find(name); return ok }
+	k.ledger.known = func(name string) bool {
+		_, ok := k.current().Find(name)
+		return ok || elsewhere(name)
+	}
 	k.ledger.key = func() []byte { return []byte(k.current().Key().Reveal()) }
 	return k
 }

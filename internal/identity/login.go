@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/account"
 	"github.com/towline-cd/towline/internal/core/secret"
 )
@@ -179,6 +180,9 @@ func Hash(password secret.Text) (secret.Text, error) {
 // Tokens that are no sessions are deleted, not signed out; for them it does
 // nothing and says so.
 func (k *Keeper) Logout(ctx context.Context, c Caller) error {
+	if c.Issuer != v1alpha1.TokenIssuer && !c.Anonymous {
+		return k.EndForeign(ctx, c.Subject, c.TokenID, c.Expires)
+	}
 	if !c.Session {
 		return &InputError{text: "this token is no session; delete it if it is not to be used any more"}
 	}
