@@ -19,6 +19,7 @@ func NewAdmin(env *Env) *cobra.Command {
 			"Exit codes: 0 done or yes, 1 no or invalid, 2 wrong usage, 4 not authorised, 20 anything else.",
 	},
 		newInitialPassword(env, g), newRBAC(env, g), newExport(env, g), newImport(env, g), newSettings(env, g), newAdminCluster(env, g),
+		newDex(env, g),
 		family(env, &cobra.Command{Use: "app", Short: "Applications, without a server"},
 			refusing("get-reconcile-results PATH", "\"towline app diff\" and \"towline app list -o yaml\" tell how applications compare"),
 			refusing("diff-reconcile-results PATH1 PATH2", "compare two outputs of \"towline app list -o yaml\" with diff")),

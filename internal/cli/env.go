@@ -18,6 +18,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/account"
 	"github.com/towline-cd/towline/internal/core/appset"
+	"github.com/towline-cd/towline/internal/core/login"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/rbac"
@@ -176,6 +177,12 @@ type Env struct {
 	ServerAccounts func(ctx context.Context, r Remote) (ServerAccounts, error)
 	RoleTokens     func(ctx context.Context, r Remote) (RoleTokens, error)
 	Hidden         func() (string, error)
+	// SignOn signs somebody in at the login provider of an API server, and Browse
+	// has a browser of this machine show a page.
+	SignOn func(ctx context.Context, r Remote, p SignOnPrompt) (login.Tokens, error)
+	Browse func(ctx context.Context, address string) error
+	// Dex is the configuration of the Dex that runs beside an installation.
+	Dex func(ctx context.Context, f Flags) (text []byte, problems []string, err error)
 	// Edit lets the person at the terminal change a text.
 	Edit func(ctx context.Context, name string, text []byte) ([]byte, error)
 	// Accounts are the local accounts, and Hash is a password as they have it.

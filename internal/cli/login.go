@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/login"
 	"github.com/towline-cd/towline/internal/core/secret"
 )
@@ -21,6 +22,9 @@ type signing struct {
 	user, password string
 	name           string
 	sso, skipTest  bool
+	// port is where a browser comes back to, and launch has one started here.
+	port   int
+	launch bool
 }
 
 // NewLogin makes the command "login".
@@ -30,9 +34,12 @@ func NewLogin(env *Env) *cobra.Command {
 		Use:   "login SERVER",
 		Short: "Sign in to an API server",
 		Long: "Sign in to an API server, and keep that for the commands to come.\n\n" +
-			"Without --username and --password you are asked. With --core there is no server: the commands talk to the cluster\n" +
+			"Without --username and --password you are asked. With --sso you sign in by your organisation's own sign-on, in a\n" +
+			"browser; where there is none on this machine, open the address that is shown in any other, and paste here the\n" +
+			"address at which it ends. With --core there is no server: the commands talk to the cluster\n" +
 			"with your kubeconfig, as they do before anybody signed in.",
-		Example: "  towline login cd.example.com\n  towline login localhost:8080 --username admin --password \"$PASSWORD\" --insecure",
+		Example: "  towline login cd.example.com\n  towline login localhost:8080 --username admin --password \"$PASSWORD\" --insecure\n" +
+			"  towline login cd.example.com --sso",
 	})
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if c.flags.servers.core && len(args) == 0 {
@@ -53,6 +60,7 @@ func NewLogin(env *Env) *cobra.Command {
 	f.StringVar(&c.password, "password", "", "its password; who reads your processes sees it: leave it out to be asked")
 	f.StringVar(&c.name, "name", "", "name of the context (default: the server's address)")
 	f.BoolVar(&c.sso, "sso", false, "sign in by your organisation's own sign-on")
+	c.registerSSO(cmd)
 	f.BoolVar(&c.skipTest, "skip-test-tls", false, "has no effect: the certificate is looked at in any case")
 	_ = f.MarkHidden("skip-test-tls") // it was made a line above
 	return cmd
@@ -77,20 +85,26 @@ func (c *signing) core() error {
 }
 
 func (c *signing) run(ctx context.Context) error {
-	if c.sso {
-		return errors.New("single sign-on is not there yet; sign in with --username and --password, or with --auth-token")
-	}
 	r, err := c.flags.remote(c.env)
 	if err != nil {
 		return err
 	}
-	r.Token = secret.New(c.flags.servers.token)
+	r.Token, r.Refresh = secret.New(c.flags.servers.token), secret.Text{}
 	server, err := c.env.Server(ctx, *r)
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", r.Server.Server, err)
 	}
 	who := "with a token"
-	if r.Token.Empty() {
+	switch {
+	case !r.Token.Empty():
+	case c.sso:
+		got, err := c.signOn(ctx, *r)
+		if err != nil {
+			return fmt.Errorf("signing in to %s: %w", r.Server.Server, err)
+		}
+		r.Token, r.Refresh = got.Token, got.Refresh
+		who = "'" + got.Who + "'"
+	default:
 		if r.Token, err = c.signIn(ctx, server); err != nil {
 			return fmt.Errorf("signing in to %s: %w", r.Server.Server, err)
 		}
@@ -210,9 +224,13 @@ func NewRelogin(env *Env) *cobra.Command {
 			return err
 		}
 		c.flags.servers.server, c.name = r.Server.Server, r.Name
+		// Whoever signed in elsewhere does so again.
+		issuer, _ := login.Claims(r.Token)
+		c.sso = issuer != "" && issuer != v1alpha1.TokenIssuer && c.user == "" && c.password == ""
 		return c.run(cmd.Context())
 	}
 	c.flags.register(cmd, env)
+	c.registerSSO(cmd)
 	cmd.Flags().StringVar(&c.user, "username", "", "name of the account")
 	cmd.Flags().StringVar(&c.password, "password", "", "its password (default: you are asked)")
 	return cmd

@@ -18,10 +18,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/login"
+	"github.com/towline-cd/towline/internal/core/secret"
 )
 
 // maxAnswer bounds an answer that is read as a whole.
@@ -36,6 +38,8 @@ type Options struct {
 	UserAgent string
 	// Renewed is called with a token that the server gave in place of an older one.
 	Renewed func(token string)
+	// Fresh is called before the first question: it is the token to show from then on. nil is that of the target.
+	Fresh func(ctx context.Context) secret.Text
 }
 
 // Client is one server, as one user.
@@ -43,6 +47,8 @@ type Client struct {
 	base    *url.URL
 	http    *http.Client
 	options Options
+	fresh   sync.Once
+	token   secret.Text
 }
 
 // New makes a client; it asks nothing yet.
@@ -60,7 +66,7 @@ func New(o Options) (*Client, error) {
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 30 * time.Second,
 	}
-	return &Client{base: base, options: o, http: &http.Client{
+	return &Client{base: base, options: o, token: o.Target.Token, http: &http.Client{
 		Transport: transport,
 		// A server that sends us elsewhere must not get our token there.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -155,6 +161,14 @@ func get[T any](ctx context.Context, c *Client, r request) (T, error) {
 	return out, err
 }
 
+// shown is the token that we show.
+func (c *Client) shown(ctx context.Context) secret.Text {
+	if c.options.Fresh != nil {
+		c.fresh.Do(func() { c.token = c.options.Fresh(ctx) })
+	}
+	return c.token
+}
+
 // send sends a question; the answer is a good one, and the caller closes its body.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
@@ -181,7 +195,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if r.body != nil {
 		question.Header.Set("Content-Type", "application/json")
 	}
-	if token := c.options.Target.Token; !token.Empty() {
+	if token := c.shown(ctx); !token.Empty() {
 		question.Header.Set("Authorization", "Bearer "+token.Reveal())
 	}
 	answer, err := c.http.Do(question)

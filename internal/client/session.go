@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/url"
 
@@ -28,6 +29,17 @@ func (c *Client) Logout(ctx context.Context) error {
 func (c *Client) User(ctx context.Context) (login.Identity, error) {
 	return get[login.Identity](ctx, c, request{path: under("session", "userinfo"), about: "session"})
 }
+
+// Settings are what the server says to those who want to sign in.
+func (c *Client) Settings(ctx context.Context) (login.Settings, error) {
+	return get[login.Settings](ctx, c, request{path: under("settings"), about: "settings"})
+}
+
+// Host is where the server is.
+func (c *Client) Host() string { return c.base.Host }
+
+// Trust is how the server is trusted, for a login provider at the same host.
+func (c *Client) Trust() (*tls.Config, error) { return trusted(c.options.Target.Server) }
 
 // Version asks the server for its own.
 func (c *Client) Version(ctx context.Context) (login.Release, error) {

@@ -58,6 +58,8 @@ type Target struct {
 	Server Server
 	User   string
 	Token  secret.Text
+	// Refresh is what the login goes on by; empty is that it does not.
+	Refresh secret.Text
 }
 
 // Parse reads a file; an empty one is an empty book.
@@ -93,7 +95,7 @@ func (b Book) Find(name string) (Target, bool) {
 		out.Server = b.Servers[i]
 	}
 	if i := slices.IndexFunc(b.Users, func(u User) bool { return u.Name == c.User }); i >= 0 {
-		out.Token = secret.New(b.Users[i].AuthToken)
+		out.Token, out.Refresh = secret.New(b.Users[i].AuthToken), secret.New(b.Users[i].RefreshToken)
 	}
 	return out, true
 }
@@ -115,7 +117,8 @@ func (b Book) ByServer(address string) (Target, bool) {
 func (b Book) With(t Target) Book {
 	b.Contexts = put(b.Contexts, Context{Name: t.Name, Server: t.Server.Server, User: t.User}, func(c Context) string { return c.Name })
 	b.Servers = put(b.Servers, t.Server, func(s Server) string { return s.Server })
-	b.Users = put(b.Users, User{Name: t.User, AuthToken: t.Token.Reveal()}, func(u User) string { return u.Name })
+	user := User{Name: t.User, AuthToken: t.Token.Reveal(), RefreshToken: t.Refresh.Reveal()}
+	b.Users = put(b.Users, user, func(u User) string { return u.Name })
 	b.Current = t.Name
 	return b
 }
