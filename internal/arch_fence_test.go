@@ -43,7 +43,7 @@ var aroundTheFence = map[string]string{
 
 	"environment": command, "withAccounts": command, "hubClient": command, "newPlanner": command, "newGenerator": command, "newActor": command,
 	"installation": command, "admission": command, "openRoster": command, "openTarget": command, "readRepositories": command,
-	"kubeClient": command, "openBackup": command, "openRegistrar": command,
+	"kubeClient": command, "withSignOn": command, "openBackup": command, "openRegistrar": command,
 }
 
 const command = "a command, which acts with the rights of whoever runs it"

@@ -126,7 +126,9 @@ func (p *parts) serverSettings() server.Settings {
 		last = &servedOf{of: all, served: p.serverSettingsOf(all)}
 		p.served.Store(last)
 	}
-	return last.served
+	out := last.served
+	out.SSO = ssoOf(p.settings.SSO())
+	return out
 }
 
 func (p *parts) serverSettingsOf(all *settings.Settings) server.Settings {

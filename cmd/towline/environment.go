@@ -80,6 +80,7 @@ func environment() *cli.Env {
 	withServers(e)
 	withAccounts(e)
 	withAdmin(e)
+	withSignOn(e)
 	if w, h, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
 		e.Width, e.Height = w, h
 	}

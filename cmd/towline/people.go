@@ -25,8 +25,9 @@ func (p *parts) openKeeper(config *rest.Config) error {
 	for _, problem := range problems {
 		slog.Warn("a limit of failed logins could not be read", "problem", problem)
 	}
+	p.openProvider()
 	p.keeper, err = identity.New(config, p.namespace, identity.Options{
-		Values: p.settings, Projects: p.hub, Editor: editor.Projects(), Limits: limits,
+		Values: p.settings, Projects: p.hub, Editor: editor.Projects(), Limits: limits, Provider: p.provider,
 	})
 	return err
 }
@@ -36,6 +37,7 @@ func (p *parts) guard(o *server.Options) {
 	people := people{p.keeper}
 	o.Verifier, o.Sessions, o.Accounts, o.Tokens, o.Renew = people, people, people, people, people.renew
 	o.Decider = &p.rights
+	p.signingOn(o)
 	p.rights.changed = func() { p.lists.recheck() }
 }
 
@@ -66,6 +68,9 @@ func (p people) Verify(ctx context.Context, token string) (server.Caller, error)
 		}
 	}
 	c, err := p.Keeper.Verify(ctx, token)
+	if r, ok := errors.AsType[*identity.RefusalError](err); ok && r.Kind == identity.Expired {
+		err = errors.Join(server.ErrExpired, err)
+	}
 	return server.Caller(c), err
 }
 

@@ -96,14 +96,15 @@ func withoutServer(e *cli.Env) {
 func remoteClient(r cli.Remote) (*client.Client, error) {
 	return client.New(client.Options{
 		Target: r.Target, Headers: r.Headers, UserAgent: "towline-cli/" + version,
-		Renewed: func(token string) { renew(r, token) },
+		Renewed: func(token string) { replace(r, secret.New(token), r.Refresh) },
+		Fresh:   func(ctx context.Context) secret.Text { return fresh(ctx, r) },
 	})
 }
 
-// renew keeps a token that a server gave in place of an older one. What goes
+// replace keeps a token that was given in place of an older one. What goes
 // wrong with that is no reason for a command to fail: the older one is still
 // good.
-func renew(r cli.Remote, token string) {
+func replace(r cli.Remote, token, refresh secret.Text) {
 	book, err := loginFile{}.Read(r.Config)
 	if err != nil {
 		return
@@ -113,7 +114,7 @@ func renew(r cli.Remote, token string) {
 		return // it came from a flag
 	}
 	current := book.Current
-	kept.Token = secret.New(token)
+	kept.Token, kept.Refresh = token, refresh
 	book = book.With(kept)
 	book.Current = current
 	_ = loginFile{}.Write(r.Config, book)

@@ -28,6 +28,7 @@ import (
 	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
+	"github.com/towline-cd/towline/internal/sso"
 )
 
 // runOptions are the flags of `towline run` and of its halves.
@@ -167,7 +168,9 @@ type parts struct {
 	server   *server.Server
 	// keeper knows who asks, and rights what they may do.
 	keeper *identity.Keeper
-	rights rights
+	// provider is where people sign in elsewhere.
+	provider *sso.Provider
+	rights   rights
 	// lists is what the server knows of applications.
 	lists *lists
 	// certificates is what the server shows.

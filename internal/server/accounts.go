@@ -76,29 +76,49 @@ func (s *Server) login(req *Request) (any, error) {
 // mostCookie is how long the value of a cookie may be: browsers take 4096 bytes with the name and what is said of it.
 const mostCookie = 3800
 
-// cookies hold a token, cut to pieces if it is long. Scripts cannot read them, and other sites cannot have them sent.
-func (s *Server) cookies(req *Request, token string) []*http.Cookie {
-	path := "/" + strings.Trim(cmp.Or(s.Settings().BaseHref, s.Settings().RootPath), "/")
-	one := func(name, value string) *http.Cookie {
-		return &http.Cookie{
-			Name: name, Value: value, Path: path, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-			Secure: req.TLS != nil || strings.HasPrefix(s.Settings().URL, "https://"),
-		}
+// cookie is one that scripts cannot read, and that other sites cannot have sent.
+func (s *Server) cookie(req *Request, name, value string) *http.Cookie {
+	return &http.Cookie{
+		Name: name, Value: value, Path: "/" + strings.Trim(cmp.Or(s.Settings().BaseHref, s.Settings().RootPath), "/"),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: req.TLS != nil || strings.HasPrefix(s.Settings().URL, "https://"),
 	}
-	if len(token) <= mostCookie {
-		return []*http.Cookie{one(v1alpha1.SessionCookie, token)}
+}
+
+// cookies hold a token.
+func (s *Server) cookies(req *Request, token string) []*http.Cookie {
+	return s.cut(req, v1alpha1.SessionCookie, token)
+}
+
+// cut is a text in cookies, cut to pieces if it is long.
+func (s *Server) cut(req *Request, name, text string) []*http.Cookie {
+	if len(text) <= mostCookie {
+		return []*http.Cookie{s.cookie(req, name, text)}
 	}
 	var out []*http.Cookie
-	for i := 0; len(token) > 0; i++ {
-		n := min(len(token), mostCookie)
-		name := v1alpha1.SessionCookie
+	for i := 0; len(text) > 0; i++ {
+		n, piece := min(len(text), mostCookie), name
 		if i > 0 {
-			name += "-" + strconv.Itoa(i)
+			piece += "-" + strconv.Itoa(i)
 		}
-		out = append(out, one(name, token[:n]))
-		token = token[n:]
+		out = append(out, s.cookie(req, piece, text[:n]))
+		text = text[n:]
 	}
 	out[0].Value = fmt.Sprintf("%d:%s", len(out), out[0].Value)
+	return out
+}
+
+// forget has the browser forget cookies, with the pieces of those that were cut.
+func (s *Server) forget(req *Request, names ...string) []*http.Cookie {
+	var out []*http.Cookie
+	for _, name := range names {
+		for _, have := range req.Cookies() {
+			if have.Name == name || strings.HasPrefix(have.Name, name+"-") {
+				gone := s.cookie(req, have.Name, "")
+				gone.MaxAge = -1
+				out = append(out, gone)
+			}
+		}
+	}
 	return out
 }
 
@@ -109,11 +129,14 @@ func (s *Server) logout(req *Request) (any, error) {
 			return nil, err
 		}
 	}
-	gone := s.cookies(req, "")
-	for _, c := range gone {
-		c.MaxAge = -1
+	if sealed := cookieText(req.Request, v1alpha1.RefreshCookie); s.SignOn != nil && sealed != "" {
+		if _, err := s.SignOn.Leave(req, Leaving{Sealed: sealed, Host: req.Host}); err != nil {
+			return nil, err
+		}
 	}
-	return signedIn{cookies: gone}, nil
+	gone := s.cookies(req, "")
+	gone[0].MaxAge = -1
+	return signedIn{cookies: append(gone, s.forget(req, v1alpha1.RefreshCookie)...)}, nil
 }
 
 // AccountAnswer is a local account.

@@ -60,6 +60,10 @@ func (a *answer) give(value any) {
 	case http.Handler:
 		a.status = http.StatusOK
 		v.ServeHTTP(a.writer, a.request)
+	case sent:
+		a.setCookies(v.cookies)
+		a.header().Set("Location", v.to)
+		a.write(http.StatusSeeOther, nil)
 	case signedIn:
 		a.setCookies(v.cookies)
 		a.give(Session{Token: v.token})

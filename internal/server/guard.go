@@ -80,7 +80,7 @@ func (s *Server) byToken(req *Request) (Caller, proof, error) {
 			return Caller{}, p, errNoSession
 		}
 	} else {
-		p.token = cookieToken(req.Request)
+		p.token = cookieText(req.Request, v1alpha1.SessionCookie)
 		p.cookie = p.token != ""
 	}
 	if s.Verifier == nil {
@@ -101,9 +101,9 @@ func bearer(header string) string {
 // mostChunks is into how many cookies a token may be cut.
 const mostChunks = 20
 
-// cookieToken puts a token together that was too long for one cookie: then the first begins with how many there are.
-func cookieToken(r *http.Request) string {
-	first, err := r.Cookie(v1alpha1.SessionCookie)
+// cookieText puts a text together that was too long for one cookie: then the first begins with how many there are.
+func cookieText(r *http.Request, name string) string {
+	first, err := r.Cookie(name)
 	if err != nil {
 		return ""
 	}
@@ -118,7 +118,7 @@ func cookieToken(r *http.Request) string {
 	var b strings.Builder
 	b.WriteString(rest)
 	for i := 1; i < n; i++ {
-		next, err := r.Cookie(v1alpha1.SessionCookie + "-" + strconv.Itoa(i))
+		next, err := r.Cookie(name + "-" + strconv.Itoa(i))
 		if err != nil {
 			return first.Value
 		}

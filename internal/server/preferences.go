@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/towline-cd/towline/internal/core/policy"
+	"github.com/towline-cd/towline/internal/core/sso"
 )
 
 // Settings are what the config maps say of the server. They may be others with every request.
@@ -71,7 +72,10 @@ type UI struct {
 type SSO struct {
 	Name, Issuer, ClientID, CLIClientID string
 	Scopes                              []string
+	Claims                              map[string]sso.Claim
 	PKCE                                bool
+	// Connectors are those of the Dex that runs beside, where that is the provider.
+	Connectors []sso.Connector
 }
 
 // SettingsAnswer is what is told of the settings.
@@ -83,6 +87,7 @@ type SettingsAnswer struct {
 	GoogleAnalytics    Analytics   `json:"googleAnalytics"`
 	Help               Help        `json:"help"`
 	OIDCConfig         *OIDCAnswer `json:"oidcConfig,omitempty"`
+	DexConfig          *DexAnswer  `json:"dexConfig,omitempty"`
 	UserLoginsDisabled bool        `json:"userLoginsDisabled"`
 	UICSSURL           string      `json:"uiCssURL,omitempty"`
 	UIBannerContent    string      `json:"uiBannerContent,omitempty"`
@@ -111,6 +116,13 @@ type OIDCAnswer struct {
 	CLIClientID string   `json:"cliClientID,omitempty"`
 	Scopes      []string `json:"scopes,omitempty"`
 	PKCE        bool     `json:"enablePKCEAuthentication,omitempty"`
+
+	Claims map[string]sso.Claim `json:"idTokenClaims,omitempty"`
+}
+
+// DexAnswer is which ways Dex has to know people.
+type DexAnswer struct {
+	Connectors []sso.Connector `json:"connectors"`
 }
 
 // KustomizeAnswer is how kustomize is run.
@@ -128,9 +140,14 @@ func (s *Server) settings(req *Request) (any, error) {
 		UIBannerPosition: in.UI.BannerPosition,
 	}
 	out.Help.ChatURL = webLink(in.Help.ChatURL)
-	if o := in.SSO; o.Issuer != "" {
+	switch o := in.SSO; {
+	case o.Issuer == "":
+	case o.Connectors != nil:
+		out.DexConfig = &DexAnswer{Connectors: o.Connectors}
+	default:
 		out.OIDCConfig = &OIDCAnswer{
 			Name: o.Name, Issuer: o.Issuer, ClientID: o.ClientID, CLIClientID: o.CLIClientID, Scopes: o.Scopes, PKCE: o.PKCE,
+			Claims: o.Claims,
 		}
 	}
 	if !req.SignedIn {

@@ -40,6 +40,8 @@ type Route struct {
 	Hook bool
 	// Page routes are files that are the same for everybody: nobody is asked who they are.
 	Page bool
+	// Foreign routes pass on to another program, which asks for what it needs itself, in its own forms.
+	Foreign bool
 	// Live routes need the clusters, which only the replica that leads has.
 	Live bool
 	// Reads says that nothing is changed, whatever the method is.

@@ -31,6 +31,12 @@ var openRoutes = []string{
 	"GET /settings/{page...}",
 	"GET /user-info",
 	"GET /help",
+	"GET /auth/login",
+	"GET /auth/callback",
+	"GET /pkce/verify",
+	"GET /auth/logout",
+	"GET /api/dex/{path...}",
+	"POST /api/dex/{path...}",
 }
 
 // exclusion is a path of Argo CD that this version does not serve, and why.
@@ -46,8 +52,6 @@ var excluded = []exclusion{
 	{"/api/v1/applications/*/server-side-diff", "every comparison here is the server's own; ask for managed-resources, or for plan"},
 	{"/api/v1/applications/manifestsWithFiles", "manifests of local files are rendered by the towline command itself"},
 	{"/api/badge", "badges are not served by this version"},
-	{"/api/dex", "Dex is not part of this version"},
-	{"/auth", "single sign-on is not part of this version; sign in with a local account"},
 	{"/terminal", "terminals are not part of this version; use kubectl exec"},
 	{"/extensions", "extensions are not part of this version"},
 	{"/swagger-ui", "there is no page for the document; it is served at /swagger.json"},
@@ -99,7 +103,7 @@ var (
 func (s *Server) routes() []*Route {
 	return slices.Concat(s.generalRoutes(), s.peopleRoutes(), s.appRoutes(), s.ownRoutes(), s.streamRoutes(),
 		s.setRoutes(), s.projectRoutes(),
-		s.placeRoutes(), s.writeRoutes(), s.hookRoutes(), s.pageRoutes())
+		s.placeRoutes(), s.writeRoutes(), s.hookRoutes(), s.signOnRoutes(), s.pageRoutes())
 }
 
 func (s *Server) generalRoutes() []*Route {

@@ -9,9 +9,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -80,6 +82,41 @@ type Sessions interface {
 	Logout(ctx context.Context, token string) error
 }
 
+// Departure is somebody who goes to sign in elsewhere: where to, and what their browser keeps meanwhile.
+type Departure struct {
+	URL    string
+	Sealed string
+	Lasts  time.Duration
+}
+
+// Arrival is somebody who has signed in elsewhere.
+type Arrival struct {
+	Token string
+	// Sealed is what their session goes on by; empty is that it ends with the token.
+	Sealed string
+	// Return is where they wanted to be.
+	Return string
+}
+
+// Leaving is somebody who signs out. Token and Sealed are what their browser has.
+type Leaving struct{ Token, Sealed, Host string }
+
+// SignOn signs people in elsewhere.
+type SignOn interface {
+	// Begin sends somebody away whose browser asked a host, and wants to be at an address in the end.
+	Begin(ctx context.Context, host, want string) (Departure, error)
+	// Finish takes them back: by what their browser was told to say, and what it kept.
+	Finish(ctx context.Context, said url.Values, sealed string) (Arrival, error)
+	// Due says that somebody's token ends so soon that the next one is asked for, and Refresh asks.
+	Due(c Caller) bool
+	Refresh(ctx context.Context, sealed string) (Arrival, error)
+	// Leave ends what they have, and says where to go then.
+	Leave(ctx context.Context, l Leaving) (string, error)
+}
+
+// ErrExpired is that a token was good and has ended; other refusals are not told apart.
+var ErrExpired = errors.New("the token has ended")
+
 // Account is a local account.
 type Account struct {
 	Name         string
@@ -143,6 +180,9 @@ type Options struct {
 	Sessions  Sessions
 	Accounts  Accounts
 	Tokens    RoleTokens
+	// SignOn is how people sign in elsewhere, and Dex the one that runs beside.
+	SignOn SignOn
+	Dex    http.Handler
 	// Renew is another token for a session that ends soon; empty is that it does not.
 	Renew func(Caller) string
 	Hub   Hub
@@ -305,10 +345,16 @@ func (s *Server) admit(a *answer, req *Request, identify identifier) error {
 	if req.Route.Open && !req.Route.Probe && !s.open.take(sourceOf(a.request), s.Now()) {
 		return &Fault{Code: ResourceExhausted, Message: "too many requests; wait a moment"}
 	}
+	if req.Route.Foreign {
+		return nil
+	}
 	if err := s.form(req); err != nil {
 		return err
 	}
 	caller, by, err := identify(req)
+	if by.cookie && s.SignOn != nil && !strings.HasPrefix(req.Route.Pattern, "/auth/") {
+		caller, by, err = s.goOn(a, req, visitor{caller, by, err})
+	}
 	switch {
 	case err == nil:
 		req.Caller, req.SignedIn, req.token, req.peer = caller, caller.Subject != "", by.token, by.peer
