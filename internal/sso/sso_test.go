@@ -116,7 +116,7 @@ func TestBadTokens(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		for _, part := range strings.SplitSeq(token, ".") {
+		for part := range strings.SplitSeq(token, ".") {
 			if len(part) > 8 && strings.Contains(no.Error()+log.String(), part) {
 				t.Errorf("%s: the token is told", name)
 			}
