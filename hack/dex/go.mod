@@ -1,5 +1,5 @@
 // The Dex that tests sign in with, pinned here and nowhere else. It is a module of its own so that nothing of it can
-// reach the product's dependency graph. Its gRPC API is left out: that is in a module which the proxy does not have.
+// reach the product's dependency graph. Its gRPC API is left out: it is a module of its own that was never published for this version.
 module github.com/towline-cd/towline/hack/dex
 
 go 1.26.0

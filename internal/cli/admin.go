@@ -20,7 +20,7 @@ func NewAdmin(env *Env) *cobra.Command {
 	},
 		newInitialPassword(env, g), newRBAC(env, g), newExport(env, g), newImport(env, g), newSettings(env, g), newAdminCluster(env, g),
 		newDex(env, g),
-		family(env, &cobra.Command{Use: "app", Short: "Applications, without a server"},
+		family(env, &cobra.Command{Use: "app", Short: "Applications, without a server"}, newAppSpec(env, g),
 			refusing("get-reconcile-results PATH", "\"towline app diff\" and \"towline app list -o yaml\" tell how applications compare"),
 			refusing("diff-reconcile-results PATH1 PATH2", "compare two outputs of \"towline app list -o yaml\" with diff")),
 		family(env, &cobra.Command{Use: "proj", Aliases: []string{"project", "projects"}, Short: "Projects, without a server"},

@@ -46,6 +46,37 @@ func newProjSpec(env *Env, g *global) *cobra.Command {
 	return cmd
 }
 
+// newAppSpec prints the application that "app create" would make.
+func newAppSpec(env *Env, g *global) *cobra.Command {
+	c := &creating{}
+	var inline bool
+	cmd := &cobra.Command{
+		Use: "generate-spec [APPNAME]", Short: "Print an application as a file for Git", Args: arguments,
+		Long:              "Print what \"app create\" with the same flags would make. Nothing is asked and nothing is written.",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.output.check(); err != nil {
+				return err
+			}
+			apps, err := c.wanted(env, cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(apps) != 1 {
+				return usagef("%s holds %d Applications; give one", c.file, len(apps))
+			}
+			if apps[0].Namespace == "" {
+				apps[0].Namespace = g.Namespace
+			}
+			return printSpec(env, c.output, specFile{inline: inline, name: c.file}, withoutStatus(exportable(apps[0])))
+		},
+	}
+	c.describedBy(cmd)
+	cmd.Flags().BoolVarP(&inline, "inline", "i", false, "write it into the file of -f, and not to the output")
+	specOutput(cmd, &c.output)
+	return cmd
+}
+
 // specOutput is the -o flag of those commands: YAML unless somebody says otherwise.
 func specOutput(cmd *cobra.Command, o *output) {
 	o.register(cmd, outputJSON, outputYAML)

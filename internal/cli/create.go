@@ -66,17 +66,23 @@ func newCreate(env *Env, g *global) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
+	c.describedBy(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&c.upsert, "upsert", false, "change an application of that name, if there is one")
+	f.BoolVar(&c.validate, "validate", true, "taken and not needed: what is stored is always looked at first")
+	c.output.register(cmd, outputJSON, outputYAML, outputWide)
+	return cmd
+}
+
+// describedBy are the flags that say what an application is like.
+func (c *creating) describedBy(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&c.file, "file", "f", "", "file with the Application, or its URL; - is the input")
 	f.StringVar(&c.name, "name", "", "name of the application, where it is not an argument")
 	f.StringArrayVarP(&c.labels, "label", "l", nil, "label of the application, as NAME=VALUE (may be repeated)")
 	f.StringArrayVar(&c.annotations, "annotations", nil, "annotation of the application, as NAME=VALUE (may be repeated)")
 	f.BoolVar(&c.finalizer, "set-finalizer", false, "have the objects deleted with the application")
-	f.BoolVar(&c.upsert, "upsert", false, "change an application of that name, if there is one")
-	f.BoolVar(&c.validate, "validate", true, "taken and not needed: what is stored is always looked at first")
 	c.register(cmd, draft.Flags())
-	c.output.register(cmd, outputJSON, outputYAML, outputWide)
-	return cmd
 }
 
 // wanted are the applications that the file and the flags describe.

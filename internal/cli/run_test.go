@@ -110,7 +110,9 @@ func (d *desk) run(t *testing.T, args ...string) answer {
 	}
 	d.town.join(env, d.files)
 	d.places.join(env)
-	env.Logins = d.logins
+	if d.logins != nil {
+		env.Logins = d.logins
+	}
 	env.Admission = func(_ context.Context, app *v1alpha1.Application, _ cli.Flags) ([]string, error) {
 		if d.refuses == nil {
 			return nil, nil
