@@ -62,7 +62,9 @@ for (const [screen, viewport] of Object.entries(screens)) {
       await expect(page.getByRole("dialog").getByText(/would be synced/)).toBeVisible();
       await shoot("plan");
       await page.keyboard.press("Escape");
+      await expect(page.getByRole("dialog")).toHaveCount(0);
       await page.keyboard.press("Control+k");
+      await expect(page.getByRole("combobox")).toBeFocused();
       await page.keyboard.type("s");
       await page.waitForTimeout(400);
       await shoot("palette");

@@ -63,7 +63,7 @@ func main() {
 	}()
 	if err := run(ctx, *binary, *small); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "stage:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // this is a program, whatever its folder
 	}
 }
 
@@ -139,8 +139,8 @@ func (s *stage) podLogs() (config string, err error) {
 	if err := os.WriteFile(s.path("pod.log"), []byte(lines.String()), 0o600); err != nil {
 		return "", err
 	}
-	object := "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: ClusterLogs\nmetadata: {name: all}\nspec: {logs: [{logsFile: " + s.path("pod.log") +
-		", follow: true}]}\n"
+	object := "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: ClusterLogs\nmetadata: {name: all}\n" +
+		"spec: {logs: [{logsFile: " + s.path("pod.log") + ", follow: true}]}\n"
 	return s.path("logs.yaml"), os.WriteFile(s.path("logs.yaml"), []byte(object), 0o600)
 }
 

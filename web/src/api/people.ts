@@ -1,5 +1,21 @@
 import { ask } from "./client";
-import type { Settings, UserInfo } from "./types";
+
+export interface Settings {
+  url?: string;
+  userLoginsDisabled?: boolean;
+  oidcConfig?: { name?: string };
+  dexConfig?: { connectors?: { name: string; type: string }[] };
+  uiBannerContent?: string;
+  uiBannerURL?: string;
+  help?: { chatUrl?: string; chatText?: string };
+}
+
+export interface UserInfo {
+  loggedIn: boolean;
+  username?: string;
+  iss?: string;
+  groups?: string[];
+}
 
 export const settings = () => ask<Settings>("api/v1/settings");
 export const whoAmI = () => ask<UserInfo>("api/v1/session/userinfo");

@@ -278,23 +278,6 @@ export interface LogLine {
   last?: boolean;
 }
 
-export interface Settings {
-  url?: string;
-  userLoginsDisabled?: boolean;
-  oidcConfig?: { name?: string };
-  dexConfig?: { connectors?: { name: string; type: string }[] };
-  uiBannerContent?: string;
-  uiBannerURL?: string;
-  help?: { chatUrl?: string; chatText?: string };
-}
-
-export interface UserInfo {
-  loggedIn: boolean;
-  username?: string;
-  iss?: string;
-  groups?: string[];
-}
-
 export interface SyncWish {
   revision?: string;
   prune?: boolean;

@@ -98,7 +98,7 @@ function Card({ at, onOpen }: { at: Placed; onOpen: () => void }) {
         {thing.wave !== undefined && <span className="wave">wave {thing.wave}</span>}
         {thing.prune && <span className="wave">not in Git</span>}
       </span>
-      <span className="node-name">{middle(node.name, info ? 19 : 24)}</span>
+      <span className="node-name">{middle(node.name, info ? 16 : 20)}</span>
       <span className="node-marks">
         {info && <span className="soft">{info.value}</span>}
         {node.health?.status && <Mark health={node.health.status} />}

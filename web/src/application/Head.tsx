@@ -74,6 +74,12 @@ function Facts({ app, name }: Pick<Props, "app" | "name">) {
         <dd>{live ? live === desired ? <span className="as-desired"><Icon name="synced" size={14} /> the same revision</span> : <Revision name={name} revision={live} /> : <span className="soft">never</span>}</dd>
       </div>
       <div>
+        <dt>Looked at Git</dt>
+        <dd>
+          <Ago at={app.status.reconciledAt} />
+        </dd>
+      </div>
+      <div>
         <dt>From</dt>
         <dd>
           <span className="line" title={source?.repoURL}>
@@ -97,12 +103,6 @@ function Facts({ app, name }: Pick<Props, "app" | "name">) {
         <dd>
           <span className="line">{isAutomated(app) ? "Syncs itself" : "Waits for people"}</span>
           <span className="soft">{automation(app)}</span>
-        </dd>
-      </div>
-      <div>
-        <dt>Looked at Git</dt>
-        <dd>
-          <Ago at={app.status.reconciledAt} />
         </dd>
       </div>
     </dl>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "react";
 import { Icon, type IconName } from "./Icon";
 import { Link } from "./Link";
 
@@ -11,8 +12,14 @@ export interface Tab {
 
 /** Tabs are links: each has an address, and the browser's way back works. */
 export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: string; label: string }) {
+  const bar = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a narrow screen the current one may be out of sight; the page itself must not move for it.
+    const at = bar.current?.querySelector<HTMLElement>("[aria-current]");
+    if (at && bar.current) bar.current.scrollLeft = at.offsetLeft - bar.current.clientWidth / 2 + at.clientWidth / 2;
+  }, [current]);
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav className="tabs" aria-label={label} ref={bar}>
       {tabs.map((t) => (
         <Link key={t.id} to={t.to} aria-current={t.id === current ? "page" : undefined}>
           <Icon name={t.icon} />

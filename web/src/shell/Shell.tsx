@@ -25,7 +25,11 @@ export function Shell({ children }: { children: ReactNode }) {
     "mod+k": () => paletteOpen.set(true),
     "?": () => helpOpen.set(true),
     "g a": () => go(href("applications")),
-    "/": () => document.querySelector<HTMLInputElement>("[data-search]")?.focus() ?? paletteOpen.set(true),
+    "/": () => {
+      const field = document.querySelector<HTMLInputElement>("[data-search]");
+      if (field) field.focus();
+      else paletteOpen.set(true);
+    },
   });
   return (
     <>

@@ -1,6 +1,6 @@
 import { onSignedOut } from "../api/client";
 import * as people from "../api/people";
-import type { UserInfo } from "../api/types";
+import type { UserInfo } from "../api/people";
 import { clearAnswers } from "./ask";
 import { connect, disconnect, onDoubt } from "./live";
 import { currentRoute, go, href } from "./route";
