@@ -42,7 +42,7 @@ func (c *signing) signOn(ctx context.Context, r Remote) (login.Tokens, error) {
 			} else {
 				fmt.Fprintf(env.Err, "Open this in a browser and sign in:\n\n    %s\n\n", address)
 			}
-			fmt.Fprintln(env.Err, "If that browser is on another machine, its last page will not load; paste the address of that page here.")
+			fmt.Fprintln(env.Err, "If that browser is on another machine, its last page will not load; paste the address of that page.")
 			close(paste)
 		},
 		Paste: func() (string, error) {

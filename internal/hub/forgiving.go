@@ -25,7 +25,9 @@ func (f forgiving) DecoderToVersion(d runtime.Decoder, gv runtime.GroupVersioner
 type salvager struct{ runtime.Decoder }
 
 // Decode reads in the usual way, and object by object where that fails.
-func (s salvager) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (s salvager) Decode(
+	data []byte, defaults *schema.GroupVersionKind, into runtime.Object,
+) (runtime.Object, *schema.GroupVersionKind, error) {
 	out, kind, err := s.Decoder.Decode(data, defaults, into)
 	if err == nil {
 		return out, kind, nil
