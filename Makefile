@@ -33,9 +33,10 @@ build: ## Build bin/towline, one static binary, with the web UI where Node.js is
 	@if [ -z '$(UI)' ]; then :; elif command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; else echo 'there is no npm, and so no web UI in it'; fi
 	$(PLAIN) go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/towline ./cmd/towline
 
-# What the packages need is fetched once for each lock file.
+# What the packages need is fetched once for each lock file. Not npm ci: it refuses a lock without the programs of other
+# platforms, which not every registry has.
 web/node_modules/.package-lock.json: web/package-lock.json
-	cd web && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm ci
+	cd web && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --no-save
 	@touch $@
 
 UI_SOURCES := $(shell find web/src web/public web/index.html web/vite.config.ts web/tsconfig.json -type f 2>/dev/null)
@@ -45,6 +46,10 @@ web/dist/app/index.html: web/node_modules/.package-lock.json $(UI_SOURCES)
 
 .PHONY: ui
 ui: web/dist/app/index.html ## Build the web UI (Node.js 20), which the next build of towline carries
+
+.PHONY: ui-unit
+ui-unit: ui ## Test the functions of the web UI
+	cd web && npm test
 
 .PHONY: ui-test
 ui-test: ui control-plane ## Test the web UI: its functions, then in chromium on a real control plane

@@ -130,7 +130,7 @@ func (c *deleting) consequence(app *v1alpha1.Application) string {
 // confirm asks the person at the terminal. Where there is none, the flag has to
 // say it: a script that is wrong must not be able to delete.
 func (c *deleting) confirm(names []string) error {
-	if c.yes {
+	if c.yes || c.unasked {
 		return nil
 	}
 	if !c.env.InIsTerminal {

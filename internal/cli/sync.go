@@ -118,7 +118,7 @@ func (c *syncing) look(ctx context.Context, name string) error {
 
 // consent asks whoever wanted to see what would change.
 func (c *syncing) consent(names []string) error {
-	if !c.preview || c.yes {
+	if !c.preview || c.yes || c.unasked {
 		return nil
 	}
 	if !c.env.InIsTerminal {
