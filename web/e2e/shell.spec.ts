@@ -30,7 +30,7 @@ test("everything is reached by keys", async ({ page }) => {
   await expect(page.getByRole("dialog")).toBeVisible();
   await accessible(page);
   await page.keyboard.type("checkout");
-  await expect(page.getByRole("combobox")).toHaveValue("checkout");
+  await expect(page.getByRole("combobox", { name: "Find or do anything" })).toHaveValue("checkout");
   await expect(page.getByRole("option", { name: /checkout/ }).first()).toHaveAttribute("aria-selected", "true");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: "checkout" })).toBeVisible();
