@@ -112,21 +112,25 @@ type parts struct {
 	unreadable object.Unreadable
 }
 
-func partsOf(data []byte) (*parts, error) {
+// partsOf takes an object apart, and puts in what every one has.
+func partsOf(data []byte, kind *metav1.TypeMeta, meta *metav1.ObjectMeta) (*parts, error) {
 	p := &parts{unreadable: object.Unreadable{}}
-	return p, kjson.UnmarshalCaseSensitivePreserveInts(data, p)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, p); err != nil {
+		return nil, err
+	}
+	*kind, *meta = p.TypeMeta, p.Metadata
+	return p, nil
 }
 
-// part reads one, and says whether it fits.
-func (p *parts) part(name string, text json.RawMessage, into any) bool {
+// readPart reads one; where it does not fit it is empty, and that is remembered.
+func readPart[T any](p *parts, name string, text json.RawMessage, into *T) {
 	if len(text) == 0 {
-		return true
+		return
 	}
-	err := kjson.UnmarshalCaseSensitivePreserveInts(text, into)
-	if err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, into); err != nil {
+		*into = *new(T)
 		p.unreadable[name] = err.Error()
 	}
-	return err == nil
 }
 
 // mark says on an object what of it could not be read.
@@ -137,52 +141,35 @@ func (p *parts) mark(o metav1.Object) {
 }
 
 func readApplication(data []byte, into *v1alpha1.Application) error {
-	p, err := partsOf(data)
+	p, err := partsOf(data, &into.TypeMeta, &into.ObjectMeta)
 	if err != nil {
 		return err
 	}
-	into.TypeMeta, into.ObjectMeta = p.TypeMeta, p.Metadata
-	if !p.part(object.SpecPart, p.Spec, &into.Spec) {
-		into.Spec = v1alpha1.ApplicationSpec{}
-	}
-	if !p.part(object.StatusPart, p.Status, &into.Status) {
-		into.Status = v1alpha1.ApplicationStatus{}
-	}
-	if !p.part(object.OperationPart, p.Operation, &into.Operation) {
-		into.Operation = nil
-	}
+	readPart(p, object.SpecPart, p.Spec, &into.Spec)
+	readPart(p, object.StatusPart, p.Status, &into.Status)
+	readPart(p, object.OperationPart, p.Operation, &into.Operation)
 	p.mark(into)
 	return nil
 }
 
 func readProject(data []byte, into *v1alpha1.AppProject) error {
-	p, err := partsOf(data)
+	p, err := partsOf(data, &into.TypeMeta, &into.ObjectMeta)
 	if err != nil {
 		return err
 	}
-	into.TypeMeta, into.ObjectMeta = p.TypeMeta, p.Metadata
-	if !p.part(object.SpecPart, p.Spec, &into.Spec) {
-		into.Spec = v1alpha1.AppProjectSpec{}
-	}
-	if !p.part(object.StatusPart, p.Status, &into.Status) {
-		into.Status = v1alpha1.AppProjectStatus{}
-	}
+	readPart(p, object.SpecPart, p.Spec, &into.Spec)
+	readPart(p, object.StatusPart, p.Status, &into.Status)
 	p.mark(into)
 	return nil
 }
 
 func readSet(data []byte, into *v1alpha1.ApplicationSet) error {
-	p, err := partsOf(data)
+	p, err := partsOf(data, &into.TypeMeta, &into.ObjectMeta)
 	if err != nil {
 		return err
 	}
-	into.TypeMeta, into.ObjectMeta = p.TypeMeta, p.Metadata
-	if !p.part(object.SpecPart, p.Spec, &into.Spec) {
-		into.Spec = v1alpha1.ApplicationSetSpec{}
-	}
-	if !p.part(object.StatusPart, p.Status, &into.Status) {
-		into.Status = v1alpha1.ApplicationSetStatus{}
-	}
+	readPart(p, object.SpecPart, p.Spec, &into.Spec)
+	readPart(p, object.StatusPart, p.Status, &into.Status)
 	p.mark(into)
 	return nil
 }
