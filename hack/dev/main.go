@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -85,6 +86,8 @@ type dev struct {
 	git     *gitserver.Server
 	towline *exec.Cmd
 	ended   chan error
+	// page is where the server answers, for browsers and the command line.
+	page string
 }
 
 func (d *dev) path(name ...string) string { return filepath.Join(append([]string{d.dir}, name...)...) }
@@ -142,14 +145,24 @@ func (d *dev) install(ctx context.Context) error {
 	return d.kubectl(ctx, nil, "create", "namespace", "argocd")
 }
 
-func (d *dev) startTowline(context.Context) error {
+func (d *dev) startTowline(ctx context.Context) error {
+	// A port that is free now: 8080 is often taken, and nobody but this machine has any business here.
+	free, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	d.page = free.Addr().String()
+	if err := free.Close(); err != nil {
+		return err
+	}
 	log, err := os.Create(d.path("towline.log"))
 	if err != nil {
 		return err
 	}
 	// Not bound to the context: it is asked to end, not killed.
 	d.towline = exec.CommandContext(context.Background(), d.path("bin", "towline"), "run",
-		"--kubeconfig", d.plane.Kubeconfig(), "--data", d.path("data"))
+		"--kubeconfig", d.plane.Kubeconfig(), "--data", d.path("data"), "--listen", d.page,
+		"--metrics-address", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0")
 	d.towline.Stderr = log
 	d.towline.SysProcAttr = dieWithParent()
 	if err := d.towline.Start(); err != nil {
@@ -187,6 +200,10 @@ Towline follows %[1]s. In another terminal:
   towline app list
   towline app get web
 
+In a browser: https://%[6]s as admin (its certificate is made at each start), with the password of
+
+  towline admin initial-password
+
 Change something in Git, and see it arrive:
 
   git clone %[1]s %[4]s && cd %[4]s
@@ -202,7 +219,7 @@ Change something in the cluster, and see it healed:
   towline app get web
 
 Towline's log is %[5]s. Ctrl-C stops everything and leaves nothing behind.
-`, d.git.URL("demo"), d.plane.Kubeconfig(), d.path("bin"), d.path("demo"), d.path("towline.log"))
+`, d.git.URL("demo"), d.plane.Kubeconfig(), d.path("bin"), d.path("demo"), d.path("towline.log"), d.page)
 }
 
 func (d *dev) stop() error {
