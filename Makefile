@@ -14,10 +14,14 @@ PLAIN := CGO_ENABLED=0 GOFLAGS='-trimpath $(LEAN)'
 TEST  := hack/ci/twice -vet=off
 # Whether `make build` builds the web UI where it can: `make build UI=` takes what web/dist has.
 UI ?= yes
-# What `make bench` measures; none lists the scenarios. QUICK=1 takes a small size, ARGS are further flags.
+# What `make bench` measures; none is every scenario at a small size. QUICK=1 takes a small size, ARGS are further flags.
 SCENARIO ?=
 QUICK ?=
 ARGS ?=
+# Which part of the situations of test/truth the end-to-end tests play, such as 1/3; all without it.
+PART ?=
+# Which of examples/ `make dev` boots; none is a small sample.
+EXAMPLE ?=
 # What `make bench-core` measures, as a regular expression.
 BENCH ?= .
 
@@ -58,11 +62,19 @@ ui-test: ui control-plane ## Test the web UI: its functions, then in chromium on
 	$(PLAIN) go build -o bin/ui-stage ./test/ui/stage
 	cd web && TOWLINE=$(CURDIR)/bin/ui-towline STAGE_PROGRAM=$(CURDIR)/bin/ui-stage npm run e2e -- $(ARGS)
 
+# One short test of each page, with axe: what CI has time for. The rest is `make ui-test`.
+.PHONY: ui-quick
+ui-quick: ui control-plane
+	$(PLAIN) go build -o bin/ui-towline ./cmd/towline
+	$(PLAIN) go build -o bin/ui-stage ./test/ui/stage
+	cd web && TOWLINE=$(CURDIR)/bin/ui-towline STAGE_PROGRAM=$(CURDIR)/bin/ui-stage npm run e2e -- --grep @quick $(ARGS)
+
 .PHONY: ui-shots
-ui-shots: ui control-plane ## Take pictures of every view of the web UI, into web/shots
+ui-shots: ui control-plane ## Take pictures of every view of the web UI, into docs/ui/shots
 	$(PLAIN) go build -o bin/ui-towline ./cmd/towline
 	$(PLAIN) go build -o bin/ui-stage ./test/ui/stage
 	cd web && TOWLINE=$(CURDIR)/bin/ui-towline STAGE_PROGRAM=$(CURDIR)/bin/ui-stage npm run shots -- $(ARGS)
+	$(PLAIN) go run ./test/ui/pictures docs/ui/shots
 
 .PHONY: test
 test: ## Run the unit tests; needs no cluster and takes seconds
@@ -72,19 +84,23 @@ test: ## Run the unit tests; needs no cluster and takes seconds
 control-plane: ## Build the real control plane, into the cache (once, about ten minutes)
 	$(PLAIN) go run ./hack/cluster build
 
-# Each has a control plane of its own and mostly waits for it, so they run beside each other.
+# Each package has a control plane of its own and waits for it at times, so they run beside each other. The race detector
+# is in the tests that are inside of the process, and in the program that some of those outside run (test/e2e says which).
 .PHONY: e2e
 e2e: control-plane ## Run the end-to-end tests on a real control plane (its first build takes about ten minutes)
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target e2e-race truth
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target e2e-outside e2e-inside
 
-.PHONY: e2e-race
-e2e-race:
-	GOFLAGS='-trimpath $(LEAN)' $(TEST) $(RACE) -p 2 -parallel 4 -count=1 -timeout 40m -- ./test/e2e/... ./test/api/... ./test/gate/... ./internal/cluster/... ./internal/settings/... ./hack/cluster/...
+.PHONY: e2e-outside
+e2e-outside:
+	TOWLINE_RACE=$(RACE) TOWLINE_TRUTH_PART=$(PART) $(PLAIN) $(TEST) -p 2 -parallel 4 -count=1 -timeout 40m -- ./test/e2e/... ./test/truth/... ./test/api/...
 
-# Some 500 runs of the command line: the race detector would only make them slow.
+.PHONY: e2e-inside
+e2e-inside:
+	GOFLAGS='-trimpath $(LEAN)' $(TEST) $(RACE) -p 1 -parallel 4 -count=1 -timeout 40m -- ./internal/cluster/... ./internal/settings/... ./test/gate/... ./hack/cluster/...
+
 .PHONY: truth
-truth:
-	$(PLAIN) $(TEST) -count=1 -timeout 40m -- ./test/truth/...
+truth: control-plane ## Ask the real server, in some 300 situations, whether what is said is true; CI does so in a third
+	$(PLAIN) $(TEST) -count=1 -timeout 40m $(ARGS) -- ./test/truth/...
 
 # Most of a case is waiting, so many are played at once.
 .PHONY: conformance
@@ -103,15 +119,34 @@ stock:
 corpus: stock ## Hold our Helm and kustomize against the stock tools, on the charts and overlays of test/corpus
 	@TOWLINE_STOCK=$(STOCK) go test -count=1 -timeout 10m ./test/corpus/... $(ARGS)
 
+.PHONY: takeover
+takeover: stock ## Take over from a real Argo CD and give back: TOWLINE_ARGOCD is its binary; needs redis-server
+	@TOWLINE_ARGOCD_TOOLS=$(STOCK) go test -count=1 -timeout 90m -v ./test/takeover/... $(ARGS)
+
+# Prometheus without the ways to find targets that nobody here has: those of clouds are most of it.
+MONITORING = $${TOWLINE_MONITORING:-$${TOWLINE_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/towline}/monitoring}
+
+.PHONY: monitoring
+monitoring: control-plane ## Load our rules in a real Prometheus, and see an alert fire (its first build takes minutes)
+	@dir=$(MONITORING) && mkdir -p "$$dir" && cd hack/monitoring && go build -trimpath -tags remove_all_sd -o "$$dir/" tool
+	@TOWLINE_MONITORING=$(MONITORING) go test -count=1 -timeout 10m ./test/e2e -run 'TestMonitoring$$' -v $(ARGS)
+
 .PHONY: faults
 faults: ## Kill the process before and after each write of a sync; CI does so at some of them
 	$(PLAIN) go run ./hack/cluster build
 	go test -count=1 -timeout 60m ./test/e2e -run TestKillAtEveryStep -v -faults.every=1 $(ARGS)
 
 .PHONY: bench
-bench: ## Measure on a real control plane: SCENARIO=name (none lists them), QUICK=1 for a small size
+bench: control-plane bench-build $(if $(filter ui,$(SCENARIO)),ui) ## Measure on a real control plane, every scenario at a small size; SCENARIO=name is one at full size (QUICK=1 at a small one)
+	@bin/bench $(if $(SCENARIO),$(SCENARIO) $(if $(QUICK),--quick),all --quick) $(ARGS)
+
+.PHONY: bench-full
+bench-full: control-plane bench-build ## Measure every scenario at full size, which takes hours, and write docs/performance.md
+	@bin/bench all $(ARGS); ended=$$?; bin/bench report; exit $$ended
+
+.PHONY: bench-build
+bench-build:
 	@$(PLAIN) go build -o bin/bench ./bench
-	@bin/bench $(SCENARIO) $(if $(SCENARIO),$(if $(QUICK),--quick) $(ARGS))
 
 .PHONY: bench-core
 bench-core: ## Measure the decisions in internal/core; BENCH=name picks some
@@ -135,7 +170,7 @@ verify-generated:
 	go mod tidy -diff
 
 .PHONY: dev
-dev: ## Start a development cluster with Towline in it
+dev: ## Start a development cluster with Towline in it; EXAMPLE=homelab or platform boots that example
 	@# Not go run, which ends with an error when it is interrupted.
 	@go build -o bin/dev ./hack/dev
-	@bin/dev
+	@EXAMPLE='$(EXAMPLE)' bin/dev

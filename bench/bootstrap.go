@@ -2,169 +2,184 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 )
 
 // bootNamespaces is over how many the objects of a bootstrap are spread.
 const bootNamespaces = 20
 
-func bootOf(app int) string { return fmt.Sprintf("boot-%02d", app%bootNamespaces) }
-func bareOf(app int) string { return fmt.Sprintf("bare-%02d", app%bootNamespaces) }
+func bootOf(app int) string { return fmt.Sprintf("boot-%05d", app) }
+func bareOf(app int) string { return fmt.Sprintf("bare-%05d", app) }
 
-// bootstrapObject is healthy as soon as it is there: nobody runs workloads.
-func bootstrapObject(app, i int) map[string]any {
-	return map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": fmt.Sprintf("%s-c%d", appName(app), i), "labels": map[string]any{"app": appName(app)}},
-		"data":     map[string]any{"level": "info", "text": strings.Repeat("towline ", 60)},
+// namespace is where the objects of an application go.
+func (s shape) namespace(of func(int) string, app int) string {
+	if s.own {
+		return of(app)
 	}
+	return of(app % bootNamespaces)
 }
 
 // bootstrap is one run of the scenario.
 type bootstrap struct {
 	*fresh
-	loop loopSetup
+	shape shape
+	loop  loopSetup
+	// policy is the syncPolicy of the applications, and finalizers what they
+	// have to wait for at their end.
+	policy     map[string]any
+	finalizers []any
+	// status is how many bytes the status of an application has.
+	status int
 }
 
-// runBootstrap has the engine find several hundred applications that were
-// never synced, in turn with a bare program that makes the same applies and
-// two patches of each Application. Both are processes of their own that begin
-// anew each time, on a cluster where nothing is left of the time before.
+// runBootstrap has the engine find applications that were never synced, in turn
+// with a bare program that makes the same applies and two patches of each
+// Application. Both are processes of their own that begin anew each time, on a
+// cluster where nothing is left of the time before.
 func runBootstrap(ctx context.Context, b *bench) (err error) {
-	files := map[string]string{}
-	for i := range b.scale.apps {
-		var docs []string
-		for j := range b.scale.perApp {
-			text, err := yaml.Marshal(bootstrapObject(i, j))
-			if err != nil {
-				return fmt.Errorf("encoding a manifest: %w", err)
-			}
-			docs = append(docs, string(text))
-		}
-		files[appName(i)+"/all.yaml"] = strings.Join(docs, "---\n")
-	}
-	f, err := b.openFresh(ctx, files)
+	s, err := b.openBootstrap(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	s := &bootstrap{fresh: f, loop: loopSetup{PerApp: b.scale.perApp}}
-	for i := range bootNamespaces {
-		if err := errors.Join(s.namespace(ctx, bootOf(i)), s.namespace(ctx, bareOf(i))); err != nil {
-			return err
-		}
-	}
-	if err := s.namespace(ctx, bareNamespace); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.learn(ctx); err != nil {
 		return err
 	}
-	return s.measure(ctx)
+	programs := []contestant{
+		{name: bareName, run: func(ctx context.Context) (spent, error) { return s.byLoop(ctx, b.scale.apps) }},
+		{name: engineName, run: func(ctx context.Context) (spent, error) { return s.byEngine(ctx, b.scale.apps, nil) }},
+	}
+	if b.argocd != "" {
+		programs = append(programs, contestant{name: peerName, run: s.byPeer, once: true})
+	}
+	c, err := b.contend(ctx, programs...)
+	if err != nil {
+		return err
+	}
+	return s.reportBootstrap(c)
+}
+
+// openBootstrap makes a repository of the scenario's shape, and the namespaces.
+func (b *bench) openBootstrap(ctx context.Context) (s *bootstrap, err error) {
+	form := shapes()[b.scenario]
+	files, err := form.repositoryOf(b.scale.apps, b.scale.perApp)
+	if err != nil {
+		return nil, err
+	}
+	f, err := b.openFresh(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	s = &bootstrap{fresh: f, shape: form, loop: loopSetup{Shape: b.scenario, PerApp: b.scale.perApp}}
+	s.policy = map[string]any{"automated": map[string]any{"prune": true, "selfHeal": true}}
+	if form.own {
+		s.policy["syncOptions"] = []any{"CreateNamespace=true"}
+	}
+	names := []string{bareNamespace}
+	for i := range bootNamespaces {
+		if !form.own {
+			names = append(names, bootOf(i), bareOf(i))
+		}
+	}
+	for _, name := range names {
+		if err := s.namespace(ctx, name); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+	}
+	return s, nil
 }
 
 // learn has the engine sync some applications, which warms the server up, and
 // takes one of them as the model of what the bare program writes.
 func (s *bootstrap) learn(ctx context.Context) error {
 	apps := min(50, s.scale.apps)
-	if _, err := s.byEngine(ctx, apps, func(ctx context.Context) error {
-		model, err := s.client.Resource(appKind).Namespace(controlNamespace).Get(ctx, appName(0), metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("reading the model: %w", err)
-		}
-		s.loop.Model = model.GetName()
-		s.loop.Patches, err = firstSync(model)
-		return err
-	}); err != nil {
+	if _, err := s.byEngine(ctx, apps, func(ctx context.Context, _ *engineWorker) error { return s.model(ctx) }); err != nil {
 		return err
 	}
 	_, err := s.byLoop(ctx, apps)
 	return err
 }
 
-// built is what one bootstrap took.
-type built struct {
-	reading reading
-	tally   tally
-	// writes are the patches of Applications by how many an Application got.
-	writes map[int]int
-	peak   float64
+// model takes over what the engine has written into an Application.
+func (s *bootstrap) model(ctx context.Context) error {
+	model, err := s.client.Resource(appKind).Namespace(controlNamespace).Get(ctx, appName(0), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the model: %w", err)
+	}
+	status, err := json.Marshal(model.Object["status"])
+	if err != nil {
+		return fmt.Errorf("encoding a status: %w", err)
+	}
+	s.status, s.loop.Model = len(status), model.GetName()
+	s.loop.Patches, err = firstSync(model)
+	return err
 }
 
-func (s *bootstrap) measure(ctx context.Context) error {
-	var ours, theirs []built
-	s.report.columns("program", "wall s", "cpu s", "server cpu s", "peak MiB", "hub requests", "target requests")
-	for range s.scale.repeats {
-		bare, err := s.byLoop(ctx, s.scale.apps)
+func (s *bootstrap) reportBootstrap(c contest) error {
+	r := s.report
+	objects := 0
+	for i := range s.scale.apps {
+		of, err := s.shape.objects(i, s.scale.perApp)
 		if err != nil {
 			return err
 		}
-		engine, err := s.byEngine(ctx, s.scale.apps, nil)
-		if err != nil {
-			return err
-		}
-		ours, theirs = append(ours, engine), append(theirs, bare)
-		for _, row := range []struct {
-			name string
-			b    built
-		}{{"bare", bare}, {"engine", engine}} {
-			s.report.row(row.name, row.b.reading.Wall, row.b.reading.CPU, row.b.tally.server, row.b.peak,
-				fmt.Sprint(row.b.tally.onHub), row.b.tally.onTarget())
-			s.report.keep(row.b.reading)
-			s.logf("%s: %.1fs, %.1f CPU-s, requests %s, of these for the hub %v; applications by number of patches: %v",
-				row.name, row.b.reading.Wall, row.b.reading.CPU, row.b.tally, row.b.tally.onHub, row.b.writes)
+		objects += len(of)
+		if s.shape.own {
+			objects++
 		}
 	}
-	s.reportBootstrap(ours, theirs)
+	r.atMost("ratio", c.ratio(wallOf).median(), s.shape.most)
+	r.atMost("requests_per_object", c.of(engineName, func(run spent) float64 {
+		return float64(run.tally.onTarget()) / float64(objects)
+	}).median(), 1.15)
+	r.atMost("status_writes_per_app", c.of(engineName, func(run spent) float64 {
+		return float64(run.tally.onHub["patch"]) / float64(s.scale.apps)
+	}).median(), 2)
+	if s.scenario == "bootstrap" {
+		r.atMost("peak_rss_mib", c.of(engineName, peakOfRun).quantile(1), 150)
+	} else {
+		r.note("peak_rss_mib", c.of(engineName, peakOfRun).quantile(1))
+	}
+	for _, run := range c[engineName] {
+		r.assert(run.Requests["dry-run"] == 0, "a first sync made %d dry-runs", run.Requests["dry-run"])
+	}
+	c.notes(r)
+	r.note("objects", float64(objects))
+	r.note("status_bytes", float64(s.status))
+	s.logf("ratio of the wall times: %s; engine %s s, bare %s s", c.ratio(wallOf).spread(),
+		c.of(engineName, wallOf).spread(), c.of(bareName, wallOf).spread())
+	s.reportPeer(c)
 	return nil
 }
 
-func (s *bootstrap) reportBootstrap(ours, theirs []built) {
-	r := s.report
-	objects := float64(s.scale.apps * s.scale.perApp)
-	figure := func(of []built, f func(built) float64) sample {
-		out := make(sample, len(of))
-		for i, b := range of {
-			out[i] = f(b)
-		}
-		return out
+// reportPeer says how the engine compares with a peer, if there is one.
+func (s *bootstrap) reportPeer(c contest) {
+	if len(c[peerName]) == 0 {
+		return
 	}
-	ratios := make(sample, len(ours))
-	for i := range ours {
-		ratios[i] = ours[i].reading.Wall / theirs[i].reading.Wall
+	times := func(figure func(spent) float64) float64 {
+		return c.of(peerName, figure).median() / c.of(engineName, figure).median()
 	}
-	wall := func(b built) float64 { return b.reading.Wall }
-	cpu := func(b built) float64 { return b.reading.CPU }
-	r.assert(len(ours) >= 3 || s.quick, "%d repeats are too few", len(ours))
-	r.atMost("ratio", ratios.median(), 1.6)
-	r.atMost("requests_per_object", figure(ours, func(b built) float64 { return float64(b.tally.onTarget()) / objects }).median(), 1.15)
-	r.atMost("status_writes_per_app", figure(ours, func(b built) float64 {
-		return float64(b.tally.onHub["patch"]) / float64(s.scale.apps)
-	}).median(), 2)
-	r.atMost("peak_rss_mib", figure(ours, func(b built) float64 { return b.peak }).quantile(1), 150)
-	r.note("engine_s", figure(ours, wall).median())
-	r.note("bare_s", figure(theirs, wall).median())
-	r.note("engine_cpu_s", figure(ours, cpu).median())
-	r.note("bare_cpu_s", figure(theirs, cpu).median())
-	// Of all the CPU time that it takes, which others on the machine do not change.
-	both := func(b built) float64 { return b.reading.CPU + b.tally.server }
-	r.note("cpu_ratio", figure(ours, both).median()/figure(theirs, both).median())
-	s.logf("ratio of the wall times: %s; engine %s s, bare %s s",
-		ratios.spread(), figure(ours, wall).spread(), figure(theirs, wall).spread())
+	s.report.atLeast("times_faster_than_"+peerName, times(wallOf), 30)
+	s.report.atLeast("times_less_cpu_than_"+peerName, times(cpuOfRun), 30)
+	s.report.note(peerName+"_peak_rss_mib", c.of(peerName, peakOfRun).median())
 }
 
+// afterwards goes on with an engine that has done its work.
+type afterwards func(context.Context, *engineWorker) error
+
 // byEngine makes the applications, starts an engine and takes the time until
-// all of them are Synced, Healthy and idle. What comes after is counted too.
-func (s *bootstrap) byEngine(ctx context.Context, apps int, inspect func(context.Context) error) (out built, err error) {
+// all of them are Synced, Healthy and idle. What comes after is counted too,
+// and the caller may go on with the engine before everything is cleared away.
+func (s *bootstrap) byEngine(ctx context.Context, apps int, then afterwards) (out spent, err error) {
 	w := s.world
 	w.apps = apps
 	err = s.applications(ctx, apps, controlNamespace, bootOf)
@@ -183,7 +198,7 @@ func (s *bootstrap) byEngine(ctx context.Context, apps int, inspect func(context
 	if _, err := engine.tell(order{Do: "start"}); err != nil {
 		return out, err
 	}
-	if out.reading, err = engine.tell(order{Do: "bootstrap"}); err != nil {
+	if out, err = engine.spend(order{Do: "bootstrap"}); err != nil {
 		return out, err
 	}
 	if _, err := engine.tell(order{Do: "settle"}); err != nil {
@@ -193,57 +208,65 @@ func (s *bootstrap) byEngine(ctx context.Context, apps int, inspect func(context
 	if err != nil {
 		return out, err
 	}
-	out.peak = memory.Memory.Peak
+	out.Peak = memory.Memory.Peak
 	if err := out.count(ctx, window, engineUser); err != nil {
 		return out, err
 	}
-	if inspect != nil {
-		if err := inspect(ctx); err != nil {
+	if then != nil {
+		if err := then(ctx, engine); err != nil {
 			return out, err
 		}
 	}
 	if _, err := engine.tell(order{Do: "end"}); err != nil {
 		return out, err
 	}
-	return out, s.clear(ctx, controlNamespace, bootOf)
+	return out, s.clear(ctx, apps, controlNamespace, bootOf)
 }
 
-// byLoop does the same with the bare program.
-func (s *bootstrap) byLoop(ctx context.Context, apps int) (out built, err error) {
+// hireLoop makes the applications of the bare program and starts it.
+func (s *bootstrap) hireLoop(ctx context.Context, apps int) (*worker, error) {
 	if err := s.applications(ctx, apps, bareNamespace, bareOf); err != nil {
-		return out, err
-	}
-	window, err := openWindow(ctx, s.plane)
-	if err != nil {
-		return out, err
+		return nil, err
 	}
 	kubeconfig, err := s.plane.KubeconfigFor(bareUser, masters)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	loop, err := s.hire(ctx, "loop", setup{Kubeconfig: kubeconfig, Apps: apps, Loop: s.loop})
+	return s.hire(ctx, "loop", setup{Kubeconfig: kubeconfig, Apps: apps, Loop: s.loop})
+}
+
+// byLoop does the same with the bare program.
+func (s *bootstrap) byLoop(ctx context.Context, apps int) (out spent, err error) {
+	loop, err := s.hireLoop(ctx, apps)
 	if err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, loop.dismiss()) }()
-	if out.reading, err = loop.tell(order{Do: "bootstrap"}); err != nil {
+	window, err := openWindow(ctx, s.plane)
+	if err != nil {
+		return out, err
+	}
+	if out, err = loop.spend(order{Do: "bootstrap"}); err != nil {
 		return out, err
 	}
 	memory, err := loop.tell(order{Do: "rest"})
 	if err != nil {
 		return out, err
 	}
-	out.peak = memory.Memory.Peak
+	out.Peak = memory.Memory.Peak
 	if err := out.count(ctx, window, bareUser); err != nil {
 		return out, err
 	}
-	return out, s.clear(ctx, bareNamespace, bareOf)
+	return out, s.clear(ctx, apps, bareNamespace, bareOf)
 }
 
-func (o *built) count(ctx context.Context, w window, user string) (err error) {
-	if o.tally, err = w.close(ctx, user); err != nil {
+// count closes the window, and counts how often each Application was written.
+func (s *spent) count(ctx context.Context, w window, user string) error {
+	t, err := w.close(ctx, user)
+	if err != nil {
 		return err
 	}
+	s.take(t)
 	events, err := w.events()
 	if err != nil {
 		return err
@@ -254,9 +277,9 @@ func (o *built) count(ctx context.Context, w window, user string) (err error) {
 			patches[e.Name]++
 		}
 	}
-	o.writes = map[int]int{}
+	s.writes = map[int]int{}
 	for n := range maps.Values(patches) {
-		o.writes[n]++
+		s.writes[n]++
 	}
 	return nil
 }
@@ -270,24 +293,56 @@ func (s *bootstrap) applications(ctx context.Context, apps int, namespace string
 		app := s.world.application(i)
 		if meta, ok := app["metadata"].(map[string]any); ok {
 			meta["namespace"] = namespace
+			if s.finalizers != nil {
+				meta["finalizers"] = s.finalizers
+			}
 		}
 		if spec, ok := app["spec"].(map[string]any); ok {
-			spec["destination"] = map[string]any{"server": "https://kubernetes.default.svc", "namespace": to(i)}
+			spec["destination"] = map[string]any{"server": v1alpha1.InClusterServer, "namespace": s.shape.namespace(to, i)}
+			spec["syncPolicy"] = s.policy
 		}
 		return create(ctx, s.client.Resource(appKind).Namespace(namespace), app)
 	})
 }
 
 // clear removes what was made.
-func (s *bootstrap) clear(ctx context.Context, apps string, of func(int) string) error {
-	from := []dynamic.ResourceInterface{s.client.Resource(appKind).Namespace(apps)}
-	for i := range bootNamespaces {
-		from = append(from, inNamespace(s.client, of(i)))
+func (s *bootstrap) clear(ctx context.Context, apps int, of string, to func(int) string) error {
+	all := metav1.ListOptions{}
+	if err := s.client.Resource(appKind).Namespace(of).DeleteCollection(ctx, metav1.DeleteOptions{}, all); err != nil {
+		return fmt.Errorf("clearing away: %w", err)
 	}
-	for _, r := range from {
-		if err := r.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			return fmt.Errorf("clearing away: %w", err)
+	places := bootNamespaces
+	if s.shape.own {
+		places = apps
+	}
+	return each(ctx, places, func(ctx context.Context, i int) error {
+		for _, r := range bootClients(s.client, to(i)) {
+			if err := r.DeleteCollection(ctx, metav1.DeleteOptions{}, all); err != nil {
+				return fmt.Errorf("clearing away: %w", err)
+			}
 		}
+		if s.shape.own {
+			return s.removeNamespace(ctx, to(i))
+		}
+		return nil
+	})
+}
+
+// removeNamespace does what the controller of namespaces would.
+func (s *bootstrap) removeNamespace(ctx context.Context, name string) error {
+	r := s.client.Resource(namespaceKind)
+	if err := r.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("clearing away: %w", err)
+	}
+	u, err := r.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("clearing away: %w", err)
+	}
+	if spec, ok := u.Object["spec"].(map[string]any); ok {
+		spec["finalizers"] = []any{}
+	}
+	if _, err := r.Update(ctx, u, metav1.UpdateOptions{}, "finalize"); err != nil {
+		return fmt.Errorf("clearing away: %w", err)
 	}
 	return nil
 }

@@ -31,7 +31,9 @@ type setup struct {
 	// Data is a folder that the child has for itself.
 	Data string `json:"data"`
 	Apps int    `json:"apps"`
-	// Rate and Seconds are of the updates that a child makes by itself.
+	// Rate and Seconds are of the updates that a child makes by itself. For the
+	// engine, Rate is how many objects a second are asked about again after a
+	// start that knows nothing.
 	Rate    int `json:"rate,omitempty"`
 	Seconds int `json:"seconds,omitempty"`
 	// Loop is for the bare program of a bootstrap.
@@ -78,6 +80,9 @@ func parts() map[string]func(setup) (part, error) {
 		"loop":     newLoopPart,
 		"lists":    newListsPart,
 		"refusal":  newRefusalPart,
+		"calls":    newCallsPart,
+		"lease":    newLeasePart,
+		"fetch":    newFetchPart,
 	}
 }
 
@@ -145,7 +150,7 @@ func (r reading) with(err error) reading {
 
 // profiled are the orders that are worth a profile, one for each time:
 // `go tool pprof` takes several files.
-var profiled = []string{"load", "rest", "warm", "pass", "span", "bootstrap"}
+var profiled = []string{"load", "rest", "warm", "pass", "span", "bootstrap", "follow", "removed", "start", "looked"}
 
 func (s setup) profileOf(o order, number int) string {
 	if s.Profile == "" || !slices.Contains(profiled, o.Do) {
@@ -198,7 +203,8 @@ func (b *bench) hire(ctx context.Context, name string, s setup) (*worker, error)
 		return nil, fmt.Errorf("finding this program: %w", err)
 	}
 	if b.profile {
-		s.Profile = filepath.Join(b.out, b.scenario+"-"+name)
+		b.hired++
+		s.Profile = filepath.Join(b.out, fmt.Sprintf("%s-%s-%d", b.scenario, name, b.hired))
 	}
 	w := &worker{name: name, cmd: exec.CommandContext(ctx, self, childWord, name)}
 	w.cmd.Stderr = b.progress

@@ -31,6 +31,7 @@ type window struct {
 	offset   int64
 	revision int64
 	server   float64
+	etcd     float64
 }
 
 // openWindow begins to count.
@@ -46,6 +47,9 @@ func openWindow(ctx context.Context, p *controlplane.Plane) (window, error) {
 		return w, err
 	}
 	w.revision = int64(answer.Header.Revision)
+	if w.etcd, err = etcdBytes(ctx, p); err != nil {
+		return w, err
+	}
 	w.server, err = serverCPU(p)
 	return w, err
 }
@@ -61,8 +65,15 @@ type tally struct {
 	onHub map[string]int
 	// onApps are those among these that are about Applications.
 	onApps map[string]int
+	// schemas are those among requests that are about no object: what kinds the
+	// server has, and how they are made.
+	schemas int
 	// written are the keys in etcd that anybody wrote, without leases.
 	written []string
+	// revisions is by how many etcd moved on, leases among them, and bytes what
+	// it was sent and sent back meanwhile.
+	revisions int64
+	bytes     float64
 	// server is the CPU time of the API server and etcd.
 	server float64
 }
@@ -88,6 +99,9 @@ func (w window) close(ctx context.Context, user string) (tally, error) {
 			verb = "dry-run"
 		}
 		t.requests[verb]++
+		if e.Resource == "" {
+			t.schemas++
+		}
 		if e.Group == v1alpha1.Group {
 			t.onHub[verb]++
 		}
@@ -95,10 +109,15 @@ func (w window) close(ctx context.Context, user string) (tally, error) {
 			t.onApps[verb]++
 		}
 	}
+	bytes, err := etcdBytes(ctx, w.plane)
+	if err != nil {
+		return t, err
+	}
 	answer, err := etcdRange(ctx, w.plane, w.revision+1)
 	if err != nil {
 		return t, err
 	}
+	t.bytes, t.revisions = bytes-w.etcd, int64(answer.Header.Revision)-w.revision
 	for _, kv := range answer.KVs {
 		key := string(kv.Key)
 		if !slices.ContainsFunc(leases, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
@@ -197,9 +216,22 @@ func etcdRange(ctx context.Context, p *controlplane.Plane, since int64) (etcdAns
 	if err != nil {
 		return answer, fmt.Errorf("asking etcd: %w", err)
 	}
-	address, err := etcdAddress(p)
+	response, err := askEtcd(ctx, p, "/v3/kv/range", body)
 	if err != nil {
 		return answer, err
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("asking etcd: %w", err)
+	}
+	return answer, nil
+}
+
+// askEtcd posts a question, or gets a page where there is none.
+func askEtcd(ctx context.Context, p *controlplane.Plane, path string, body []byte) (*http.Response, error) {
+	address, err := etcdAddress(p)
+	if err != nil {
+		return nil, err
 	}
 	pki := filepath.Join(p.Dir(), "pki")
 	client, err := rest.HTTPClientFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{
@@ -208,24 +240,53 @@ func etcdRange(ctx context.Context, p *controlplane.Plane, since int64) (etcdAns
 		KeyFile:  filepath.Join(pki, "etcd-client.key"),
 	}})
 	if err != nil {
-		return answer, fmt.Errorf("asking etcd: %w", err)
+		return nil, fmt.Errorf("asking etcd: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/v3/kv/range", bytes.NewReader(body))
+	method := http.MethodGet
+	if body != nil {
+		method = http.MethodPost
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address+path, bytes.NewReader(body))
 	if err != nil {
-		return answer, fmt.Errorf("asking etcd: %w", err)
+		return nil, fmt.Errorf("asking etcd: %w", err)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return answer, fmt.Errorf("asking etcd: %w", err)
+		return nil, fmt.Errorf("asking etcd: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("asking etcd: %s", response.Status), response.Body.Close())
+	}
+	return response, nil
+}
+
+// traffic are etcd's own counters of what it was sent and what it answered.
+var traffic = []string{"etcd_network_client_grpc_received_bytes_total ", "etcd_network_client_grpc_sent_bytes_total "}
+
+// etcdBytes is how much etcd has been sent and has sent so far.
+func etcdBytes(ctx context.Context, p *controlplane.Plane) (float64, error) {
+	response, err := askEtcd(ctx, p, "/metrics", nil)
+	if err != nil {
+		return 0, err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return answer, fmt.Errorf("asking etcd: %s", response.Status)
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, fmt.Errorf("reading etcd's metrics: %w", err)
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return answer, fmt.Errorf("asking etcd: %w", err)
+	sum := 0.0
+	for line := range strings.Lines(string(text)) {
+		for _, name := range traffic {
+			if value, ok := strings.CutPrefix(line, name); ok {
+				n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				if err != nil {
+					return 0, fmt.Errorf("reading etcd's metrics: %w", err)
+				}
+				sum += n
+			}
+		}
 	}
-	return answer, nil
+	return sum, nil
 }
 
 // etcdAddress reads where etcd listens from its command line, since the port

@@ -2,10 +2,12 @@
 // it keeps its promises; it must not be needed by anything else, and it never
 // reports a run in which one of its own assertions failed.
 //
-//	go run ./bench                          lists the scenarios
-//	go run ./bench index                    runs one at full size
-//	go run ./bench heal --quick             runs one at a size for every change
-//	make bench SCENARIO=index QUICK=1       the same
+//	bin/bench --list                        lists the scenarios
+//	bin/bench index                         runs one at full size
+//	bin/bench heal --quick                  runs one at a size for every change
+//	bin/bench all --quick                   runs every one, as make bench does
+//	bin/bench report                        writes docs/performance.md from the results
+//	bin/bench bootstrap --argocd PATH       has a peer do the same, beside us
 //
 // # What a scenario leaves
 //
@@ -27,7 +29,10 @@
 //
 //   - wall: seconds of the clock.
 //   - cpu: CPU seconds of the process that is measured, which does nothing else.
+//     Where programs are compared (contest.go) that is with all that it starts:
+//     workers that render, git.
 //   - server: CPU seconds of the API server and etcd meanwhile.
+//   - requests, revisions, etcd bytes: what the audit log and etcd counted.
 //   - heap, rss: of that process after a forced collection whose memory was
 //     given back; peak is the highest RSS that it ever had.
 //
@@ -44,10 +49,12 @@
 // there for each run, so that a run may change it. A world that was made by an
 // older version of this program is not used; --fresh makes it anew.
 //
-// The scenarios that measure the making of applications (waves, bootstrap) have
-// no world: they begin with an empty cluster. The scenario of lists (list) has
-// no cluster at all: its child makes the applications up and serves them. That
-// of webhooks (webhook) starts the program itself, on an empty cluster.
+// The scenarios that measure the making of applications (waves, bootstrap, prune)
+// have no world: they begin with an empty cluster. The scenario of lists (list)
+// has no cluster at all: its child makes the applications up and serves them; that
+// of the pages (ui) does the same for a browser.
+// Those in which more than the engine takes part (webhook, push, poll, idle,
+// fairness) start the program itself, on an empty cluster: see stage.go.
 //
 // What is not realistic: pods have no status (nobody runs them), and the
 // network is loopback.

@@ -43,6 +43,8 @@ type enginePart struct {
 	renders    *renderCounter
 	running    sync.Once
 	built      *building
+	// gone is closed when the applications are that were to go.
+	gone <-chan struct{}
 	// secrets are those of clusters, once somebody wants them; joined tells
 	// that one changed.
 	secrets atomic.Pointer[settings.Store]
@@ -58,7 +60,7 @@ func newEnginePart(s setup) (part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &enginePart{setup: s, counter: &counter{seen: map[string]struct{}{}}, built: newBuilding(s.Apps), joined: make(chan struct{}, 1)}
+	p := &enginePart{setup: s, counter: &counter{seen: map[string]struct{}{}}, built: newBuilding(), joined: make(chan struct{}, 1)}
 	client, err := hub.New(config, controlNamespace)
 	if err != nil {
 		return nil, err
@@ -66,7 +68,7 @@ func newEnginePart(s setup) (part, error) {
 	p.hub, err = hub.NewCache(client, hub.Events{
 		Application: func(old, app *v1alpha1.Application) {
 			p.controller.ApplicationChanged(old, app)
-			p.built.saw(app)
+			p.built.saw(old, app)
 		},
 		Project: func(_ string, apps []string) {
 			for _, app := range apps {
@@ -100,7 +102,9 @@ func newEnginePart(s setup) (part, error) {
 
 		Namespace: controlNamespace, Hub: p.hub, Sources: gitOnly{p.sources}, Renderer: p.renders,
 		Changer: p.sources, Shelf: kept, Clusters: single{p.cluster}, Pairs: p.pairs, Now: time.Now,
-		Settings: func() engine.Settings { return engine.Settings{MaxAge: time.Hour, Backoff: plan.DefaultBackoff} },
+		Settings: func() engine.Settings {
+			return engine.Settings{MaxAge: time.Hour, Backoff: plan.DefaultBackoff, ConfirmRate: float64(s.Rate)}
+		},
 	})
 	p.counter.Reconciler = p.engine
 	p.controller = controller.New(controller.Options{
@@ -135,38 +139,6 @@ func (s single) For(d v1alpha1.ApplicationDestination) (engine.Cluster, string, 
 	return nil, "", "", fault.Terminalf("UnknownCluster", "cluster %q is not known", d.Server)
 }
 
-// counter counts the reconciles that the queue asks for.
-type counter struct {
-	controller.Reconciler
-	calls, failures, woken atomic.Int64
-	last                   atomic.Int64
-
-	mu   sync.Mutex
-	seen map[string]struct{}
-}
-
-// Reconcile counts and passes on.
-func (c *counter) Reconcile(ctx context.Context, name string) (engine.Result, error) {
-	c.calls.Add(1)
-	result, err := c.Reconciler.Reconcile(ctx, name)
-	if err != nil {
-		c.failures.Add(1)
-	}
-	c.last.Store(time.Now().UnixNano())
-	c.mu.Lock()
-	c.seen[name] = struct{}{}
-	c.mu.Unlock()
-	return result, err
-}
-
-func (c *counter) counts() map[string]int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return map[string]int64{
-		"reconciles": c.calls.Load(), "failures": c.failures.Load(), "woken": c.woken.Load(), "apps": int64(len(c.seen)),
-	}
-}
-
 func (p *enginePart) do(ctx context.Context, o order) (map[string]int64, error) {
 	switch o.Do {
 	case "start":
@@ -176,9 +148,23 @@ func (p *enginePart) do(ctx context.Context, o order) (map[string]int64, error) 
 		err := p.settle(ctx)
 		return p.counter.counts(), err
 	case "bootstrap":
+		all := p.built.expect(p.setup.Apps, func(_, app *v1alpha1.Application) bool { return settledAt(app, "") })
 		p.running.Do(func() { go p.controller.Run(ctx) })
-		err := p.built.wait(ctx)
+		err := wait(ctx, all)
 		return p.counter.counts(), err
+	case "looked":
+		p.running.Do(func() { go p.controller.Run(ctx) })
+		err := wait(ctx, p.counter.everybody(p.setup.Apps))
+		return p.counts(), err
+	case "follow":
+		all := p.built.expect(p.setup.Apps, func(_, app *v1alpha1.Application) bool { return settledAt(app, o.Version) })
+		_, err := p.do(ctx, order{Do: "hint", Object: o.Object})
+		return p.counts(), errors.Join(err, wait(ctx, all))
+	case "expect-none":
+		p.gone = p.built.expect(p.setup.Apps, func(old, app *v1alpha1.Application) bool { return old != nil && app == nil })
+		return nil, nil
+	case "removed":
+		return p.counts(), wait(ctx, p.gone)
 	case "settle":
 		err := p.settle(ctx)
 		return p.counts(), err
@@ -296,49 +282,6 @@ func (p *enginePart) unsettled(ctx context.Context) string {
 		}
 	}
 	return ""
-}
-
-// idle says that an application is Synced and that nothing is under way.
-func idle(app *v1alpha1.Application) bool {
-	op := app.Status.OperationState
-	return app.Status.Sync.Status == v1alpha1.SyncStatusCodeSynced && app.Operation == nil && op != nil && op.Phase.Completed()
-}
-
-// building waits for the applications that are still to become Synced and
-// Healthy.
-type building struct {
-	mu   sync.Mutex
-	left int
-	done map[string]struct{}
-	all  chan struct{}
-}
-
-func newBuilding(apps int) *building {
-	return &building{left: apps, done: map[string]struct{}{}, all: make(chan struct{})}
-}
-
-func (b *building) saw(app *v1alpha1.Application) {
-	if app == nil || !idle(app) || app.Status.Health.Status != v1alpha1.HealthStatusHealthy {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, ok := b.done[app.Name]; ok || b.left == 0 {
-		return
-	}
-	b.done[app.Name] = struct{}{}
-	if b.left--; b.left == 0 {
-		close(b.all)
-	}
-}
-
-func (b *building) wait(ctx context.Context) error {
-	select {
-	case <-b.all:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // see waits until the index has come past a version of an application's

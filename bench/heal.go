@@ -59,6 +59,7 @@ func (h *heal) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	config.QPS = -1
 	if h.client, err = dynamic.NewForConfig(config); err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
@@ -106,6 +107,10 @@ func (h *heal) measure(ctx context.Context, engine *engineWorker, bare *bare) er
 	}
 	h.report.keep(before, after)
 	h.reportHeal(ours, theirs, t, after.Counts["reconciles"]-before.Counts["reconciles"])
+	// Those who have healed once are paced: the storm is for the others.
+	if err := h.storm(ctx, h.scale.times); err != nil {
+		return err
+	}
 	return engine.keep()
 }
 
@@ -123,18 +128,10 @@ func (h *heal) drift(ctx context.Context, t target) (times, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("not healed after 30s"))
 	defer cancel()
 	start := time.Now()
-	drifted := false
-	healed := h.objects.await(t.namespace+"/"+t.name, func(u *unstructured.Unstructured) bool {
-		level, _, _ := unstructured.NestedString(u.Object, "data", "level")
-		drifted = drifted || level == bad
-		return drifted && level == good
-	})
+	healed := h.objects.await(t.namespace+"/"+t.name, driftedAndHealed())
 	settled := h.apps.await(t.apps+"/"+t.app, idleAgain)
-	patch := []byte(`{"data":{"level":"` + bad + `"}}`)
-	_, err := h.client.Resource(configMapKind).Namespace(t.namespace).
-		Patch(ctx, t.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-edit"})
-	if err != nil {
-		return times{}, fmt.Errorf("making %s drift: %w", t.name, err)
+	if err := makeDrift(ctx, inNamespace(h.client, t.namespace), t.name); err != nil {
+		return times{}, err
 	}
 	var out times
 	for range 2 {
@@ -150,6 +147,25 @@ func (h *heal) drift(ctx context.Context, t target) (times, error) {
 	// What follows a heal is not a part of the next.
 	time.Sleep(20 * time.Millisecond)
 	return out, nil
+}
+
+// makeDrift changes the field as somebody with kubectl would.
+func makeDrift(ctx context.Context, objects dynamic.ResourceInterface, name string) error {
+	patch := []byte(`{"data":{"level":"` + bad + `"}}`)
+	if _, err := objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-edit"}); err != nil {
+		return fmt.Errorf("making %s drift: %w", name, err)
+	}
+	return nil
+}
+
+// driftedAndHealed is true once the field was seen wrong and then right.
+func driftedAndHealed() func(*unstructured.Unstructured) bool {
+	drifted := false
+	return func(u *unstructured.Unstructured) bool {
+		level, _, _ := unstructured.NestedString(u.Object, "data", "level")
+		drifted = drifted || level == bad
+		return drifted && level == good
+	}
 }
 
 // idleAgain says that an Application has healed something and is done with it.

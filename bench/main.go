@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -60,74 +61,13 @@ type scenario struct {
 	name, short string
 	full, quick scale
 	run         func(ctx context.Context, b *bench) error
+	// peer says that a peer can be measured beside us.
+	peer bool
 }
 
-func scenarios() []scenario {
-	return []scenario{
-		{
-			name: "index", short: "memory and start-up of the live index, against bare informers",
-			full: scale{apps: 2_000, perApp: 10, objects: 100_000, repeats: 3}, run: runIndex,
-			quick: scale{apps: 100, perApp: 10, objects: 5_000, repeats: 3},
-		},
-		{
-			name: "noop", short: "a reconcile of every application when nothing has changed",
-			full: scale{apps: 10_000, perApp: 10, repeats: 3}, run: runNoop,
-			quick: scale{apps: 500, perApp: 10, repeats: 3},
-		},
-		{
-			name: "churn", short: "status-only updates of managed objects, against a bare watch",
-			full: scale{apps: 2_000, perApp: 10, objects: 100_000, repeats: 3, rate: 500, seconds: 60}, run: runChurn,
-			quick: scale{apps: 100, perApp: 10, objects: 5_000, repeats: 3, rate: 500, seconds: 10},
-		},
-		{
-			name: "heal", short: "drift of one field until it is healed, against the bare sequence",
-			full: scale{apps: 2_000, perApp: 10, objects: 100_000, times: 200}, run: runHeal,
-			quick: scale{apps: 100, perApp: 10, objects: 5_000, times: 60},
-		},
-		{
-			name: "waves", short: "a sync of ten waves of healthy objects, against applying them wave by wave",
-			full: scale{times: 31}, run: runWaves,
-			quick: scale{times: 11},
-		},
-		{
-			name: "bootstrap", short: "the first sync of many applications, against a bare loop of the same writes",
-			full: scale{apps: 500, perApp: 4, repeats: 3}, run: runBootstrap,
-			quick: scale{apps: 100, perApp: 4, repeats: 3},
-		},
-		{
-			name: "monorepo", short: "pushes to one repository of many applications, against one of few",
-			full: scale{apps: 10_000, times: 31}, run: runMonorepo,
-			quick: scale{apps: 300, times: 11},
-		},
-		{
-			name: "generator", short: "many Applications from one ApplicationSet, against a bare loop that creates them",
-			full: scale{apps: 10_000}, run: runGenerator,
-			quick: scale{apps: 500},
-		},
-		{
-			name: "health", short: "judging objects: by built-in rules, and by a script in its process",
-			full: scale{objects: 20_000, repeats: 5}, run: runHealth,
-			quick: scale{objects: 5_000, repeats: 3},
-		},
-		{
-			name: "render", short: "a render in a confined worker, against the bare library and the stock programs; and no render",
-			full: scale{repeats: 5, times: 100}, run: runRender,
-			quick: scale{repeats: 3, times: 10},
-		},
-		{
-			name:  "list",
-			short: "pages of applications, of a fleet and one five times as large, against encoding ready structs; and streams",
-			full:  scale{apps: 10_000, times: 1_000, rate: 100, seconds: 20}, run: runList,
-			quick: scale{apps: 2_000, times: 200, rate: 100, seconds: 5},
-		},
-		{
-			name:  "webhook",
-			short: "webhooks that are refused or come again, against a handler that answers 401; and pushes during a flood of them",
-			full:  scale{repeats: 5, times: 20_000, rate: 2_000, seconds: 30}, run: runWebhook,
-			quick: scale{repeats: 3, times: 4_000, rate: 1_000, seconds: 6},
-		},
-	}
-}
+// peerApps is how many applications there are beside a peer, which takes a
+// hundred times as long.
+const peerApps = 500
 
 // bench is one run of a scenario.
 type bench struct {
@@ -136,6 +76,10 @@ type bench struct {
 	quick    bool
 	fresh    bool
 	profile  bool
+	// hired is how many children there were that make profiles.
+	hired int
+	// argocd is the path of a peer's binary; empty means no peer.
+	argocd string
 	// root is the folder of the repository, out where results go, cache where
 	// worlds are kept.
 	root, out, cache string
@@ -146,7 +90,7 @@ type bench struct {
 
 func command() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "bench SCENARIO",
+		Use:           "bench [SCENARIO | all | report]",
 		Short:         "Measure the product on a real control plane",
 		Long:          "Measure the product on a real control plane. Without a scenario it lists them.",
 		SilenceErrors: true,
@@ -154,14 +98,16 @@ func command() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, s := range scenarios() {
-				fmt.Fprintf(cmd.OutOrStdout(), "  %-9s %s\n", s.name, s.short)
+				fmt.Fprintf(cmd.OutOrStdout(), "  %-16s %s\n", s.name, s.short)
 			}
 			return nil
 		},
 	}
+	root.Flags().Bool("list", false, "list the scenarios, as without a word")
 	for _, s := range scenarios() {
 		root.AddCommand(s.command())
 	}
+	root.AddCommand(allCommand(), reportCommand())
 	return root
 }
 
@@ -177,11 +123,17 @@ func (s scenario) command() *cobra.Command {
 			if b.quick {
 				b.scale = s.quick
 			}
+			if b.argocd != "" {
+				b.scale.apps = min(b.scale.apps, peerApps)
+			}
 			b.scale = b.scale.with(chosen)
 			return b.measure(cmd.Context(), s.run)
 		},
 	}
 	f := cmd.Flags()
+	if s.peer {
+		f.StringVar(&b.argocd, "argocd", "", "path of an argocd binary that does the same beside us (Redis is found on the PATH)")
+	}
 	f.BoolVar(&b.quick, "quick", false, "a reduced size that takes about a minute")
 	f.BoolVar(&b.fresh, "fresh", false, "make the world anew, also if it is in the cache")
 	f.BoolVar(&b.profile, "profile", false, "write CPU and heap profiles of the measured processes to the results")
@@ -190,9 +142,9 @@ func (s scenario) command() *cobra.Command {
 	f.IntVar(&chosen.perApp, "objects-per-app", 0, "number of objects in each of them")
 	f.IntVar(&chosen.objects, "objects", 0, "number of objects in the cluster, managed or not")
 	f.IntVar(&chosen.repeats, "repeats", 0, "how often each thing is measured")
-	f.IntVar(&chosen.rate, "rate", 0, "updates per second (churn, list), webhooks (webhook)")
-	f.IntVar(&chosen.seconds, "seconds", 0, "for how long (churn, list, webhook)")
-	f.IntVar(&chosen.times, "times", 0, "how many drifts are healed (heal), syncs (waves) or renders (render) made, pages read (list)")
+	f.IntVar(&chosen.rate, "rate", 0, "how many a second, of updates, drifts or webhooks")
+	f.IntVar(&chosen.seconds, "seconds", 0, "for how long")
+	f.IntVar(&chosen.times, "times", 0, "how often each thing is done")
 	return cmd
 }
 
@@ -216,6 +168,28 @@ func (s scale) with(chosen scale) scale {
 	return s
 }
 
+// String says how much it is.
+func (s scale) String() string {
+	var out []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{s.apps, "applications"},
+		{s.perApp, "objects in each"},
+		{s.objects, "objects"},
+		{s.times, "times"},
+		{s.rate, "a second"},
+		{s.seconds, "seconds"},
+		{s.repeats, "repeats"},
+	} {
+		if part.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // measure runs the scenario and reports it, or says why it does not.
 func (b *bench) measure(ctx context.Context, run func(context.Context, *bench) error) (err error) {
 	if b.root, err = moduleRoot(); err != nil {
@@ -231,6 +205,7 @@ func (b *bench) measure(ctx context.Context, run func(context.Context, *bench) e
 		return err
 	}
 	b.report = newReport(b.scenario)
+	b.report.Size, b.report.Reduced = b.scale.String(), b.quick
 	defer func() {
 		if b.plane != nil {
 			err = errors.Join(err, b.plane.Stop())

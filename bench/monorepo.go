@@ -26,6 +26,9 @@ type monorepo struct {
 	objects *observer
 	apps    int
 	engine  *engineWorker
+	bare    *bareFetch
+	// fetched is how long the bare fetch of each commit took.
+	fetched sample
 	// pushed counts the commits, so that each has other content.
 	pushed int
 }
@@ -46,19 +49,23 @@ func (m *monorepo) object(i int) string { return namespaceOf(i) + "/" + m.name(i
 // of a small repository, before and after.
 func runMonorepo(ctx context.Context, b *bench) error {
 	b.report.columns("applications", "push → applied ms", "p90 ms", "renders/push", "fetches/push", "app writes/push", "requests/push")
-	var small, large sample
+	var small, large, smallFetch, largeFetch sample
 	for _, apps := range []int{few, b.scale.apps, few} {
-		times, err := b.monorepo(ctx, apps)
+		times, fetched, err := b.monorepo(ctx, apps)
 		if err != nil {
 			return fmt.Errorf("with %d applications: %w", apps, err)
 		}
 		if apps == few {
-			small = append(small, times...)
+			small, smallFetch = append(small, times...), append(smallFetch, fetched...)
 		} else {
-			large = append(large, times...)
+			large, largeFetch = append(large, times...), append(largeFetch, fetched...)
 		}
 	}
 	r := b.report
+	r.note("fetch_ms", largeFetch.median())
+	r.note("fetch_ms_of_few", smallFetch.median())
+	// What git needs grows with its trees; this is what grows with the applications.
+	r.note("ratio_beyond_fetch", (large.median()-largeFetch.median())/(small.median()-smallFetch.median()))
 	r.note("p50_ms", large.median())
 	r.note("p50_ms_of_few", small.median())
 	r.atMost("ratio", large.median()/small.median(), 1.2)
@@ -66,7 +73,7 @@ func runMonorepo(ctx context.Context, b *bench) error {
 	return nil
 }
 
-func (b *bench) monorepo(ctx context.Context, apps int) (times sample, err error) {
+func (b *bench) monorepo(ctx context.Context, apps int) (times, fetched sample, err error) {
 	m := &monorepo{apps: apps}
 	files := map[string]string{
 		"base/kustomization.yaml": "resources: [web.yaml]\n", "base/web.yaml": configMapText("web", "base 0"),
@@ -75,35 +82,42 @@ func (b *bench) monorepo(ctx context.Context, apps int) (times sample, err error
 		m.files(i, files)
 	}
 	if m.fresh, err = b.openFresh(ctx, files); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, m.close(), b.plane.Stop()) }()
 	if m.git, err = gitserver.Start(filepath.Join(m.world.dir, "git")); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, m.git.Close()) }()
 	m.world.apps = apps
 	if err := m.populate(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if m.engine, err = b.hireEngine(ctx, m.world, b.plane); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, m.engine.leave()) }()
 	for _, do := range []string{"start", "run", "hint", "settle"} {
 		r, err := m.engine.tell(order{Do: do, Object: m.world.source()})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		b.logf("%d applications: the engine did %q in %.1fs, %.1f CPU-s", apps, do, r.Wall, r.CPU)
 	}
 	if m.objects, err = observe(ctx, m.client.Resource(configMapKind)); err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	tip, err := m.git.Revision(repository, "main")
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.bare, err = newBareFetch(ctx, m.world.dir, m.world.source(), tip); err != nil {
+		return nil, nil, err
 	}
 	if times, err = m.pushes(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return times, m.others(ctx)
+	return times, m.fetched, m.others(ctx)
 }
 
 // files are those of an application in the repository.
@@ -148,7 +162,8 @@ func (m *monorepo) populate(ctx context.Context) error {
 type cost struct {
 	renders, fetches int64
 	tally            tally
-	ms               float64
+	// ms is from the push to applied, fetch the bare one of the same commit.
+	ms, fetch float64
 }
 
 // push commits, hints, waits until the objects say so, and counts. Where no
@@ -171,7 +186,8 @@ func (m *monorepo) push(ctx context.Context, changes map[string]*string, level s
 			return is == level
 		}))
 	}
-	if _, err := m.git.Commit(repository, "main", "change", changes); err != nil {
+	commit, err := m.git.Commit(repository, "main", "change", changes)
+	if err != nil {
 		return cost{}, err
 	}
 	start := time.Now()
@@ -201,7 +217,10 @@ func (m *monorepo) push(ctx context.Context, changes map[string]*string, level s
 		ms:      last.Sub(start).Seconds() * 1e3,
 		renders: after.Counts["renders"] - before.Counts["renders"], fetches: after.Counts["fetches"] - before.Counts["fetches"],
 	}
-	out.tally, err = window.close(ctx, engineUser)
+	if out.tally, err = window.close(ctx, engineUser); err != nil {
+		return cost{}, err
+	}
+	out.fetch, err = m.bare.fetch(ctx, commit)
 	return out, err
 }
 
@@ -227,7 +246,7 @@ func (m *monorepo) pushes(ctx context.Context) (sample, error) {
 		}
 		writes, requests = writes+c.tally.onHub["patch"], requests+c.tally.total()
 		if n > 0 {
-			times = append(times, c.ms)
+			times, m.fetched = append(times, c.ms), append(m.fetched, c.fetch)
 		}
 	}
 	r, n := m.report, float64(m.scale.times)

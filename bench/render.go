@@ -46,12 +46,15 @@ type renderCase struct {
 	name  string
 	files map[string]string
 	req   manifest.Request
-	bare  func(files map[string]string) (objects int, err error)
+	bare  library
 	// stock is how the stock program is asked for the same, in the folder of the files; nil where there is none.
 	stock []string
 	// small says that the way to another process and back is most of it, so that no ratio to the library is asked of it.
 	small bool
 }
+
+// library calls the library of a tool.
+type library func(files map[string]string) ([]*unstructured.Unstructured, error)
 
 // renderCases are what is measured; a tool that is added brings its own.
 func renderCases() []renderCase {
@@ -59,8 +62,8 @@ func renderCases() []renderCase {
 		{name: "directory, 40 files", files: manifestFiles(40), bare: bareDirectory},
 		{name: "directory, 1 file", files: manifestFiles(1), bare: bareDirectory, small: true},
 		{name: "jsonnet, 20 files", files: jsonnetFiles(20), bare: bareJsonnet},
-		{name: "helm, 20 templates", files: chartFiles(20), req: forShop(), bare: bareHelm, stock: helmTemplate},
-		{name: "helm, 1 template", files: chartFiles(1), req: forShop(), bare: bareHelm, stock: helmTemplate, small: true},
+		{name: "helm, 20 templates", files: chartFiles(20), req: forShop(), bare: bareHelm("shop", "shop"), stock: helmTemplate},
+		{name: "helm, 1 template", files: chartFiles(1), req: forShop(), bare: bareHelm("shop", "shop"), stock: helmTemplate, small: true},
 		{name: "kustomize, 20 resources", files: overlayFiles(20), req: forShop(), bare: bareKustomize, stock: kustomizeBuild},
 		{name: "kustomize, 1 resource", files: overlayFiles(1), req: forShop(), bare: bareKustomize, stock: kustomizeBuild, small: true},
 	}
@@ -135,19 +138,19 @@ func manifestFiles(n int) map[string]string {
 	return files
 }
 
-func bareDirectory(files map[string]string) (objects int, err error) {
+func bareDirectory(files map[string]string) (objects []*unstructured.Unstructured, err error) {
 	for _, text := range files {
 		decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 		for {
-			var u unstructured.Unstructured
-			err := decoder.Decode(&u)
+			u := &unstructured.Unstructured{}
+			err := decoder.Decode(u)
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
-			objects++
+			objects = append(objects, u)
 		}
 	}
 	return objects, nil
@@ -181,7 +184,7 @@ func jsonnetFiles(n int) map[string]string {
 	return files
 }
 
-func bareJsonnet(files map[string]string) (objects int, err error) {
+func bareJsonnet(files map[string]string) (objects []*unstructured.Unstructured, err error) {
 	library := map[string]jsonnet.Contents{}
 	for name, text := range files {
 		library[name] = jsonnet.MakeContents(text)
@@ -194,13 +197,13 @@ func bareJsonnet(files map[string]string) (objects int, err error) {
 		}
 		text, err := vm.EvaluateFile(name)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		var all []*unstructured.Unstructured
 		if err := json.Unmarshal([]byte(text), &all); err != nil {
-			return 0, err
+			return nil, err
 		}
-		objects += len(all)
+		objects = append(objects, all...)
 	}
 	return objects, nil
 }
@@ -226,33 +229,36 @@ func chartFiles(n int) map[string]string {
 	return files
 }
 
-func bareHelm(files map[string]string) (objects int, err error) {
-	var all []*archive.BufferedFile
-	for name, text := range files {
-		all = append(all, &archive.BufferedFile{Name: name, Data: []byte(text)})
+// bareHelm makes a release of that name.
+func bareHelm(release, namespace string) library {
+	return func(files map[string]string) ([]*unstructured.Unstructured, error) {
+		var all []*archive.BufferedFile
+		for name, text := range files {
+			all = append(all, &archive.BufferedFile{Name: name, Data: []byte(text)})
+		}
+		loaded, err := loader.LoadFiles(all)
+		if err != nil {
+			return nil, err
+		}
+		options := common.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
+		values, err := commonutil.ToRenderValues(loaded, map[string]any{}, options, common.DefaultCapabilities)
+		if err != nil {
+			return nil, err
+		}
+		rendered, err := engine.Render(loaded, values)
+		if err != nil {
+			return nil, err
+		}
+		_, sorted, err := releaseutil.SortManifests(rendered, nil, releaseutil.InstallOrder)
+		if err != nil {
+			return nil, err
+		}
+		texts := map[string]string{}
+		for i, m := range sorted {
+			texts[strconv.Itoa(i)] = m.Content
+		}
+		return bareDirectory(texts)
 	}
-	loaded, err := loader.LoadFiles(all)
-	if err != nil {
-		return 0, err
-	}
-	options := common.ReleaseOptions{Name: "shop", Namespace: "shop", Revision: 1, IsInstall: true}
-	values, err := commonutil.ToRenderValues(loaded, map[string]any{}, options, common.DefaultCapabilities)
-	if err != nil {
-		return 0, err
-	}
-	rendered, err := engine.Render(loaded, values)
-	if err != nil {
-		return 0, err
-	}
-	_, sorted, err := releaseutil.SortManifests(rendered, nil, releaseutil.InstallOrder)
-	if err != nil {
-		return 0, err
-	}
-	texts := map[string]string{}
-	for i, m := range sorted {
-		texts[strconv.Itoa(i)] = m.Content
-	}
-	return bareDirectory(texts)
 }
 
 func overlayFiles(n int) map[string]string {
@@ -268,20 +274,20 @@ func overlayFiles(n int) map[string]string {
 	return files
 }
 
-func bareKustomize(files map[string]string) (objects int, err error) {
+func bareKustomize(files map[string]string) ([]*unstructured.Unstructured, error) {
 	disk := filesys.MakeFsInMemory()
 	for name, text := range files {
 		if err := disk.WriteFile(name, []byte(text)); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, ".")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	text, err := built.AsYaml()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	return bareDirectory(map[string]string{"all": string(text)})
 }
@@ -370,10 +376,12 @@ func (m *renderMeasure) turn(ctx context.Context, i int, took *[3][]time.Duratio
 }
 
 // call calls the library.
-func (m *renderMeasure) call(context.Context) (err error) {
-	if m.objects, err = m.bare(m.files); err != nil {
+func (m *renderMeasure) call(context.Context) error {
+	objects, err := m.bare(m.files)
+	if err != nil {
 		return fmt.Errorf("calling the library: %w", err)
 	}
+	m.objects = len(objects)
 	return nil
 }
 

@@ -20,15 +20,20 @@ var errGoalMissed = errors.New("a goal was missed")
 
 // report gathers what a scenario found.
 type report struct {
-	Scenario string     `json:"scenario"`
-	Pass     bool       `json:"pass"`
-	Time     time.Time  `json:"time"`
-	Machine  machine    `json:"machine"`
-	Columns  []string   `json:"columns"`
-	Rows     [][]string `json:"rows"`
-	Goals    []goal     `json:"goals"`
-	Facts    []fact     `json:"facts"`
-	Readings []reading  `json:"readings"`
+	Scenario string `json:"scenario"`
+	// Size says how large it was, and Reduced that this was not all.
+	Size    string     `json:"size,omitempty"`
+	Reduced bool       `json:"reduced,omitempty"`
+	Pass    bool       `json:"pass"`
+	Time    time.Time  `json:"time"`
+	Machine machine    `json:"machine"`
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"`
+	Goals   []goal     `json:"goals"`
+	// Runs are what each program took, where programs were compared.
+	Runs     []spent   `json:"runs,omitempty"`
+	Facts    []fact    `json:"facts"`
+	Readings []reading `json:"readings"`
 
 	broken []string
 }

@@ -91,10 +91,11 @@ func (m *renderMeasure) same() error {
 	if m.program == nil {
 		return nil
 	}
-	n, err := bareDirectory(map[string]string{"all": string(m.printed)})
+	printed, err := bareDirectory(map[string]string{"all": string(m.printed)})
 	if err != nil {
 		return fmt.Errorf("reading what %s printed: %w", m.stock[0], err)
 	}
+	n := len(printed)
 	m.bench.report.assert(n == m.objects, "%s: the library gave %d objects and the program %d", m.name, m.objects, n)
 	return nil
 }

@@ -19,28 +19,73 @@ const mebibyte = 1 << 20
 // Linux that Go runs on.
 const ticks = 100
 
-// cpuOf is the CPU time of a process so far, in seconds.
-func cpuOf(pid int) (float64, error) {
+// process is what the kernel says of one: who started it, and its CPU time so
+// far in seconds, alone and with those that it started and that have ended.
+type process struct {
+	parent    int
+	own, with float64
+}
+
+func processOf(pid int) (process, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, fmt.Errorf("reading the CPU time of process %d: %w", pid, err)
+		return process{}, fmt.Errorf("reading the CPU time of process %d: %w", pid, err)
 	}
 	// The program's name is in parentheses and may hold anything.
 	text := string(data)
 	rest := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const user, system = 11, 12
-	if len(rest) <= system {
-		return 0, fmt.Errorf("reading the CPU time of process %d: unexpected %q", pid, text)
+	const parent, first, last = 1, 11, 14
+	if len(rest) <= last {
+		return process{}, fmt.Errorf("reading the CPU time of process %d: unexpected %q", pid, text)
 	}
-	var sum uint64
-	for _, field := range []string{rest[user], rest[system]} {
-		n, err := strconv.ParseUint(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading the CPU time of process %d: %w", pid, err)
+	var numbers [1 + last - first + 1]int64
+	for i, at := range []int{parent, first, first + 1, first + 2, last} {
+		if numbers[i], err = strconv.ParseInt(rest[at], 10, 64); err != nil {
+			return process{}, fmt.Errorf("reading the CPU time of process %d: %w", pid, err)
 		}
-		sum += n
 	}
-	return float64(sum) / ticks, nil
+	own := numbers[1] + numbers[2]
+	return process{parent: int(numbers[0]), own: float64(own) / ticks, with: float64(own+numbers[3]+numbers[4]) / ticks}, nil
+}
+
+// cpuOf is the CPU time of a process so far, in seconds.
+func cpuOf(pid int) (float64, error) {
+	p, err := processOf(pid)
+	return p.own, err
+}
+
+// treeCPU is the CPU time of a process and of all that it started, in seconds:
+// workers that render and programs such as git work for it too.
+func treeCPU(root int) (float64, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, fmt.Errorf("listing the processes: %w", err)
+	}
+	all := map[int]process{}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			// Some end while we look.
+			if p, err := processOf(pid); err == nil {
+				all[pid] = p
+			}
+		}
+	}
+	if _, ok := all[root]; !ok {
+		return 0, fmt.Errorf("reading the CPU time of process %d: it has ended", root)
+	}
+	sum := 0.0
+	for pid, p := range all {
+		for at, hops := pid, 0; hops < len(all); at, hops = all[at].parent, hops+1 {
+			if at == root {
+				sum += p.with
+				break
+			}
+			if _, ok := all[at]; !ok {
+				break
+			}
+		}
+	}
+	return sum, nil
 }
 
 // serverCPU is the CPU time of the API server and etcd so far, in seconds.
@@ -82,15 +127,15 @@ func collect() (memory, error) {
 	runtime.ReadMemStats(&s)
 	m := memory{Heap: float64(s.HeapInuse) / mebibyte}
 	var err error
-	m.RSS, m.Peak, err = resident()
+	m.RSS, m.Peak, err = resident(os.Getpid())
 	return m, err
 }
 
-// resident reads the RSS of this process and its highest value so far, in MiB.
-func resident() (now, peak float64, err error) {
-	data, err := os.ReadFile("/proc/self/status")
+// resident reads the RSS of a process and its highest value so far, in MiB.
+func resident(pid int) (now, peak float64, err error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, 0, fmt.Errorf("reading the own memory: %w", err)
+		return 0, 0, fmt.Errorf("reading the memory of process %d: %w", pid, err)
 	}
 	into := map[string]*float64{"VmRSS:": &now, "VmHWM:": &peak}
 	for line := range strings.Lines(string(data)) {
@@ -100,7 +145,7 @@ func resident() (now, peak float64, err error) {
 		}
 		kib, err := strconv.ParseFloat(fields[1], 64)
 		if err != nil {
-			return 0, 0, fmt.Errorf("reading the own memory: %w", err)
+			return 0, 0, fmt.Errorf("reading the memory of process %d: %w", pid, err)
 		}
 		*into[fields[0]] = kib / 1024
 	}

@@ -8,17 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/hack/cluster/gitserver"
 )
 
 const (
@@ -33,38 +27,26 @@ const (
 
 // hooking is one run of the scenario.
 type hooking struct {
-	*fresh
-	git     *gitserver.Server
-	product *product
-	bare    *worker
+	*staged
+	bare *worker
 	// ours and theirs are where webhooks go.
 	ours, theirs string
-	objects      *observer
 	made         atomic.Int64
-	pushed       int
 }
 
 // runWebhook sends webhooks that nobody signed, that are signed wrongly, and that
 // come again and again, to the product and to a bare handler that answers 401;
 // and then floods the product with all of them while real pushes are made.
 func runWebhook(ctx context.Context, b *bench) (err error) {
-	f, err := b.openFresh(ctx, map[string]string{"web/all.yaml": configMapText("web", "0")})
+	s, err := b.stage(ctx, map[string]string{"web/all.yaml": configMapText("web", "0")}, rarely())
 	if err != nil {
 		return err
 	}
-	h := &hooking{fresh: f}
-	defer func() { err = errors.Join(err, f.close(), b.plane.Stop()) }()
-	if h.git, err = gitserver.Start(filepath.Join(f.world.dir, "git")); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, h.git.Close()) }()
+	h := &hooking{staged: s}
+	defer func() { err = errors.Join(err, s.end()) }()
 	if err := h.populate(ctx); err != nil {
 		return err
 	}
-	if h.product, err = b.startProduct(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, h.product.end()) }()
 	if h.bare, err = b.hire(ctx, "refusal", setup{}); err != nil {
 		return err
 	}
@@ -74,8 +56,11 @@ func runWebhook(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	h.ours, h.theirs = h.product.base+"/api/webhook", fmt.Sprintf("http://127.0.0.1:%d/api/webhook", serving.Counts["port"])
-	if err := h.settled(ctx); err != nil {
-		return err
+	// So that everything is warm.
+	for range 5 {
+		if _, err := h.push(ctx); err != nil {
+			return err
+		}
 	}
 	if err := h.costs(ctx); err != nil {
 		return err
@@ -83,90 +68,33 @@ func runWebhook(ctx context.Context, b *bench) (err error) {
 	return h.flood(ctx)
 }
 
-// populate makes the settings and an application that nobody would look at for
-// an hour.
+// populate makes an application that nobody would look at for an hour, and
+// starts the product.
 func (h *hooking) populate(ctx context.Context) error {
-	called := func(name string) map[string]any { return map[string]any{"name": name, "namespace": controlNamespace} }
-	for _, made := range []struct {
-		kind schema.GroupVersionResource
-		body map[string]any
-	}{
-		{configMapKind, map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": called(v1alpha1.ConfigMapSettings),
-			"data": map[string]any{v1alpha1.KeyTimeoutReconciliation: "1h"},
-		}},
-		{secretKind, map[string]any{
-			"apiVersion": "v1", "kind": "Secret", "metadata": called(v1alpha1.SecretSettings),
-			"stringData": map[string]any{v1alpha1.KeyWebhookGitHub: hookSecret},
-		}},
-		{appKind, map[string]any{
-			"apiVersion": v1alpha1.Group + "/" + v1alpha1.Version, "kind": v1alpha1.ApplicationKind,
-			"metadata": called("web"),
-			"spec": map[string]any{
-				"project":     v1alpha1.DefaultProjectName,
-				"source":      map[string]any{"repoURL": h.git.URL(repository), "path": "web", "targetRevision": "main"},
-				"destination": map[string]any{"server": v1alpha1.InClusterServer, "namespace": namespaceOf(0)},
-				"syncPolicy":  map[string]any{"automated": map[string]any{}},
-			},
-		}},
-	} {
-		if err := create(ctx, h.client.Resource(made.kind).Namespace(controlNamespace), made.body); err != nil {
-			return err
-		}
-	}
 	if err := h.namespace(ctx, namespaceOf(0)); err != nil {
 		return err
 	}
-	var err error
-	h.objects, err = observe(ctx, h.client.Resource(configMapKind))
-	return err
-}
-
-// settled makes a push and waits for it, so that everything is warm.
-func (h *hooking) settled(ctx context.Context) error {
-	for range 5 {
-		if _, err := h.push(ctx); err != nil {
-			return err
-		}
+	if err := h.create(ctx, h.app(place{name: "web", repo: repository, path: "web", namespace: namespaceOf(0)})); err != nil {
+		return err
 	}
-	return nil
+	return h.play(ctx)
 }
 
 // push makes a commit, tells of it, and says how many milliseconds it took from
 // the webhook to the cluster.
 func (h *hooking) push(ctx context.Context) (float64, error) {
-	h.pushed++
-	level := fmt.Sprint(h.pushed)
-	text := configMapText("web", level)
-	sha, err := h.git.Commit(repository, "main", "push "+level, map[string]*string{"web/all.yaml": &text})
-	if err != nil {
-		return 0, err
-	}
-	seen := h.objects.await(namespaceOf(0)+"/web", func(u *unstructured.Unstructured) bool {
-		got, _, _ := unstructured.NestedString(u.Object, "data", "level")
-		return got == level
-	})
-	start := time.Now()
-	body := h.letter(sha)
-	if code, err := post(ctx, client(1), h.ours, body, signatureOf(hookSecret, body)); err != nil || code != 200 {
-		return 0, fmt.Errorf("sending the webhook of a push: %d %w", code, err)
-	}
-	select {
-	case at := <-seen:
-		return float64(at.Sub(start)) / float64(time.Millisecond), nil
-	case <-time.After(time.Minute):
-		return 0, fmt.Errorf("push %s was not applied within a minute", level)
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
+	word := h.word()
+	return h.staged.push(ctx, map[string]*string{"web/all.yaml": new(configMapText("web", word))}, namespaceOf(0)+"/web", word)
 }
 
-// letter is what GitHub says of a push, as long as such letters are.
-func (h *hooking) letter(sha string) string {
+// letterOf is what GitHub says of a push, as long as such letters are.
+func letterOf(url, sha string) string {
 	text := fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"repository":{"html_url":%q,"default_branch":"main"},"commits":[]}`,
-		sha, strings.TrimSuffix(h.git.URL(repository), ".git"))
+		sha, strings.TrimSuffix(url, ".git"))
 	return text + strings.Repeat(" ", hookSize-len(text))
 }
+
+func (h *hooking) letter(sha string) string { return letterOf(h.git.URL(repository), sha) }
 
 // another is a letter that never came before.
 func (h *hooking) another() string { return h.letter(fmt.Sprintf("%040d", h.made.Add(1))) }

@@ -206,26 +206,40 @@ type engineWorker struct {
 // hireEngine starts the engine with a folder of its own and what the last one
 // knew of this world.
 func (b *bench) hireEngine(ctx context.Context, w world, plane *controlplane.Plane) (*engineWorker, error) {
-	kubeconfig, err := plane.KubeconfigFor(engineUser, masters)
+	data, knew, err := w.engineFolder()
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.MkdirTemp("", "towline-bench-")
+	worker, err := b.hireEngineIn(ctx, plane, setup{Data: data, Apps: w.apps})
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the engine: %w", err)
+		return nil, errors.Join(err, os.RemoveAll(data))
+	}
+	return &engineWorker{worker: worker, data: data, world: w, knew: knew}, nil
+}
+
+// hireEngineIn starts the engine in a folder that is there.
+func (b *bench) hireEngineIn(ctx context.Context, plane *controlplane.Plane, s setup) (*worker, error) {
+	var err error
+	if s.Kubeconfig, err = plane.KubeconfigFor(engineUser, masters); err != nil {
+		return nil, err
+	}
+	return b.hire(ctx, "engine", s)
+}
+
+// engineFolder makes a folder with what the last engine knew of this world.
+func (w world) engineFolder() (data string, knew bool, err error) {
+	data, err = os.MkdirTemp("", "towline-bench-")
+	if err != nil {
+		return "", false, fmt.Errorf("making a folder for the engine: %w", err)
 	}
 	known := filepath.Join(w.dir, pairsFolder)
 	_, missing := os.Stat(known)
 	if missing == nil {
 		if err := os.CopyFS(filepath.Join(data, pairsFolder), os.DirFS(known)); err != nil {
-			return nil, fmt.Errorf("copying the confirmed pairs: %w", err)
+			return "", false, errors.Join(fmt.Errorf("copying the confirmed pairs: %w", err), os.RemoveAll(data))
 		}
 	}
-	worker, err := b.hire(ctx, "engine", setup{Kubeconfig: kubeconfig, Data: data, Apps: w.apps})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(data))
-	}
-	return &engineWorker{worker: worker, data: data, world: w, knew: missing == nil}, nil
+	return data, missing == nil, nil
 }
 
 // keep ends the engine's work and keeps what it knows with the world, unless

@@ -19,11 +19,13 @@ import (
 var clientsOf = map[string]string{
 	"internal/hub":           "build gives it the fenced way; commands their own",
 	"internal/event":         "openReports gives the writer the fenced way; the reader is for commands",
+	"internal/herald":        "build gives it the fenced way, to read; what it writes goes through the hub",
 	"internal/settings":      "build gives it the fenced way, to read; commands their own",
 	"internal/cluster":       "the fleet gives it the way of a member; commands a configuration of their own",
 	"internal/cluster/fleet": "Access.Config: ours is the fenced way, and Guard has a say in all others",
 	"internal/identity":      "openAPI gives it the open way: people sign in, whoever leads; commands their own",
 	"internal/leader":        "the lease and the peers' secret go around the fence: who leads is decided there",
+	"internal/rival":         "openHands gives the watch the fenced way, to read; commands their own",
 	"internal/registrar":     "openWriting gives it the fenced way; commands their own. A probe only asks for a version",
 	"cmd/towline":            "the oracle, from the fenced way; commands their own",
 }
@@ -44,6 +46,8 @@ var aroundTheFence = map[string]string{
 	"environment": command, "withAccounts": command, "hubClient": command, "newPlanner": command, "newGenerator": command, "newActor": command,
 	"installation": command, "admission": command, "openRoster": command, "openTarget": command, "readRepositories": command,
 	"kubeClient": command, "withSignOn": command, "openBackup": command, "openRegistrar": command,
+	"openRival": command, "callServer": command, "inventory": command,
+	"openShadow": "a command that makes both ways one, through a fence that nobody opens",
 }
 
 const command = "a command, which acts with the rights of whoever runs it"

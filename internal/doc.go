@@ -45,7 +45,12 @@
 //   - sso: people signed in at the login provider of the installation, for the server and for the command line.
 //   - leader: which of several replicas acts; a fence before the writes of the others, and a way for them to pass on what
 //     only the acting one can answer.
+//   - rival: Argo CD's own controllers beside us: whether they run, and how they are stopped and started again.
 //   - event: transitions turned into Kubernetes Events on their Application; drift read back from them.
+//   - herald: applications that changed turned into messages to people, each sent once; herald/channel carries one message over
+//     one service.
+//   - trace: how long the parts of the work take, told to a collector of OpenTelemetry.
+//   - ledger: what was decided and done, kept in files that tell when they were tampered with.
 //   - metric: transitions and the cached Applications turned into metrics, with Argo CD's names.
 //   - shelf: sealed bytes on disk, kept for the next process; what was rendered is on it.
 //   - pairs: the pairs of manifest and live object that the server has confirmed, kept on disk for the next process.
@@ -78,6 +83,9 @@
 //   - core/appset: an ApplicationSet turned into Applications, and these into what to write.
 //   - core/policy: what a project allows.
 //   - core/login: the file in which the command line keeps where it has signed in.
+//   - core/lint: the text of manifests turned into what people should write differently.
+//   - core/takeover: how Towline takes the place of a running Argo CD and gives it back, and whether both act.
+//   - core/doctor: what is known of an installation turned into what is wrong with it.
 //   - core/webhook: what forges and registries send turned into hints of what to look at, once its signature holds.
 //   - core/rbac: the lines of argocd-rbac-cm and the roles of projects turned into answers, each with the line that decided.
 //   - core/sso: what the installation says of signing in elsewhere, and whom a token of the login provider stands for.
@@ -86,6 +94,8 @@
 //   - core/wish: what people ask of an application by hand: why it cannot be, and what is to be written.
 //   - core/draft: an application as flags describe it: which there are, and what each makes of a spec.
 //   - core/tree: facts turned into the resource tree of an application, by owners and by what objects say of each other.
+//   - core/notice: argocd-notifications-cm and an application turned into the messages that are due, and what they say.
 //   - core/transition: two states of an application turned into what changed between them.
+//   - core/journal: who did what and why: records that are chained to each other, and what can be read from them.
 //   - core/status: a plan and its progress turned into the status that people and scripts read.
 package internal

@@ -9,7 +9,7 @@ export default defineConfig({
   globalSetup: "./e2e/setup.ts",
   // One installation for all of them, so one after the other.
   workers: 1,
-  timeout: 60_000,
+  timeout: 120_000,
   expect: { timeout: 20_000 },
   reporter: [["list"]],
   use: {

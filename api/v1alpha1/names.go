@@ -70,6 +70,8 @@ const (
 	AnnotationPrefDefaultView       = "pref.argocd.argoproj.io/default-view"
 	AnnotationPrefDefaultPodSort    = "pref.argocd.argoproj.io/default-pod-sort"
 	AnnotationNotifySubscribePrefix = "notifications.argoproj.io/subscribe." // <trigger>.<service>
+	AnnotationNotifySubscribeYAML   = "notifications.argoproj.io/subscribe_yaml"
+	AnnotationNotifyRecipients      = "recipients.argocd-notifications.argoproj.io" // also <trigger>.<this>; of the old days
 	AnnotationNotified              = "notified.notifications.argoproj.io"
 	AnnotationLinkPrefix            = "link.argocd.argoproj.io/" // also on resources
 	AnnotationManagedBy             = "managed-by"               // on secrets, with ManagedByValue
@@ -100,14 +102,16 @@ const (
 
 // Annotations of our own.
 const (
-	AnnotationRun        = "towline.io/run"         // on hook objects: which run of a sync made them
-	AnnotationHoldUntil  = "towline.io/hold-until"  // on Applications: nothing is synced by itself before then
-	AnnotationHoldReason = "towline.io/hold-reason" // on Applications: why
-	AnnotationRejected   = "towline.io/rejected"    // on Applications: the revision that a rollback left
-	AnnotationDrift      = "towline.io/drift"       // on Events: the fields that drifted, as JSON
-	AnnotationSuccessor  = "towline.io/successor"   // on Applications: the one that takes over what this one deployed
-	AnnotationGenerated  = "towline.io/generated"   // on ApplicationSets: what was generated last, and from which commits
-	AnnotationUnreadable = "towline.io/unreadable"  // in memory only: the parts of an object that do not fit its type, as JSON
+	AnnotationRun            = "towline.io/run"             // on hook objects: which run of a sync made them
+	AnnotationHoldUntil      = "towline.io/hold-until"      // on Applications: nothing is synced by itself before then
+	AnnotationHoldReason     = "towline.io/hold-reason"     // on Applications: why
+	AnnotationRejected       = "towline.io/rejected"        // on Applications: the revision that a rollback left
+	AnnotationDrift          = "towline.io/drift"           // on Events: the fields that drifted, as JSON
+	AnnotationSuccessor      = "towline.io/successor"       // on Applications: the one that takes over what this one deployed
+	AnnotationNotifying      = "towline.io/notifying"       // on Applications: the messages that are on their way, as JSON
+	AnnotationGenerated      = "towline.io/generated"       // on ApplicationSets: what was generated last, and from which commits
+	AnnotationUnreadable     = "towline.io/unreadable"      // in memory only: the parts of an object that do not fit its type, as JSON
+	AnnotationReplicasBefore = "towline.io/replicas-before" // on workloads: how many were wanted before a takeover or its end
 
 	AnnotationPrefix = "towline.io/"
 )
@@ -236,6 +240,8 @@ const (
 	// Two of our own: somebody changed the cluster and it was set right, and a deletion that waits.
 	EventReasonDrifted   = "Drifted"
 	EventReasonPruneHeld = "PruneHeld"
+	// What events about messages that were not sent begin with.
+	EventNotification = "NotificationError"
 )
 
 // Keys of argocd-cm that are ours.
@@ -397,6 +403,15 @@ const (
 	KeyParamShardingAlgorithm         = "controller.sharding.algorithm"
 	KeyParamMetricsLabels             = "controller.metrics.application.labels"
 	KeyParamMetricsConditions         = "controller.metrics.application.conditions"
+	KeyParamMetricsSetLabels          = "applicationsetcontroller.metrics.applicationset.labels"
+	KeyParamOTLPAddress               = "otlp.address"
+	KeyParamOTLPInsecure              = "otlp.insecure"
+	KeyParamOTLPHeaders               = "otlp.headers"
+	KeyParamOTLPAttributes            = "otlp.attrs"
+	KeyParamLogFormat                 = "controller.log.format"
+	KeyParamLogLevel                  = "controller.log.level"
+	KeyParamServerLogFormat           = "server.log.format"
+	KeyParamServerLogLevel            = "server.log.level"
 	KeyParamSyncReplaceAllowed        = "server.sync.replace.allowed"
 	KeyParamServerInsecure            = "server.insecure"
 	KeyParamServerBaseHref            = "server.basehref"
@@ -429,6 +444,7 @@ const (
 	KeyParamAppSetConcurrency         = "applicationsetcontroller.concurrent.reconciliations.max"
 	KeyParamAppSetPrefix              = "applicationsetcontroller."
 	KeyParamHydratorEnabled           = "hydrator.enabled"
+	KeyParamNotifySelfService         = "notificationscontroller.selfservice.enabled"
 )
 
 // Keys of argocd-notifications-cm.

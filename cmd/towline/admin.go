@@ -28,11 +28,13 @@ func withAdmin(e *cli.Env) {
 	e.SettingsData = func(ctx context.Context, f cli.Flags) (map[string]string, error) {
 		return configMapData(ctx, f, v1alpha1.ConfigMapSettings)
 	}
-	e.CheckSettings = func(data map[string]string) cli.SettingsReport {
-		s := settings.Parse(data)
-		return cli.SettingsReport{Problems: s.Problems, NotHonoured: s.NotHonoured}
-	}
+	e.CheckSettings = checkSettings
 	e.Overrides = newOverrides
+}
+
+func checkSettings(data map[string]string) cli.SettingsReport {
+	s := settings.Parse(data)
+	return cli.SettingsReport{Problems: s.Problems, NotHonoured: s.NotHonoured}
 }
 
 func kubeClient(f cli.Flags) (kubernetes.Interface, error) {

@@ -58,6 +58,7 @@ func (p *parts) openAPI() error {
 			Version: version, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		},
 		Hub: p.hub, Sets: p.hub, Inspector: look, Reader: look, Adviser: look, Hands: look,
+		Journal: p.ledger.Append, Answered: p.metrics.Answered,
 		Places: registry{p}, Events: told{events}, Settings: p.serverSettings, Hooks: hooked{p},
 		Leading: func() bool { return acting() != nil },
 		Forward: leader.Forward(leader.ForwardOptions{
@@ -69,7 +70,7 @@ func (p *parts) openAPI() error {
 			}
 			return nil
 		},
-		Binary: binary, Pages: web.Files(), Now: time.Now,
+		Notices: p.noticeNames, Binary: binary, Pages: web.Files(), Now: time.Now,
 	}
 	if p.sources != nil {
 		o.Sources = content{p.sources}

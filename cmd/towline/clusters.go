@@ -62,7 +62,7 @@ func (p *parts) openFleet(w ways, allowExec bool, first *settings.Settings) {
 // whose clusters something else is known.
 func (p *parts) clustersChanged(old, now *destination.Set) {
 	// What they are waiting for is known when this is over.
-	defer p.server.Changed(server.TopicClusters)
+	defer p.announce(server.TopicClusters)
 	if p.fleet == nil {
 		return
 	}
@@ -114,15 +114,20 @@ func (p *parts) clusters() []metric.Cluster {
 		return nil
 	}
 	var out []metric.Cluster
+	ages := map[string]controller.Age{}
+	if t := p.shift.Load(); t != nil {
+		ages = t.controller.Ages()
+	}
 	for _, s := range p.fleet.States() {
 		if s.Open == nil && fault.ReasonOf(s.Err) == destination.Starting {
 			// Nobody needs it, so nobody knows how it is.
 			continue
 		}
-		c := metric.Cluster{Server: s.Server, Name: s.Name}
+		age := ages[destination.Key(s.Server)]
+		c := metric.Cluster{Server: s.Server, Name: s.Name, Waiting: age.Waiting, Oldest: age.Oldest}
 		if s.Open != nil {
 			size := s.Open.Size()
-			c.Version, c.Kinds, c.Objects = s.Open.Version(), size.Kinds, size.Objects
+			c.Version, c.Kinds, c.Objects, c.Lag = s.Open.Version(), size.Kinds, size.Objects, size.Lag
 			c.Connected = s.Err == nil && size.Kinds > size.Broken
 			select {
 			case <-s.Open.Ready():

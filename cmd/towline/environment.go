@@ -77,10 +77,14 @@ func environment() *cli.Env {
 		Fetch:     fetch,
 	}
 	withDeclarations(e)
+	withNotices(e)
 	withServers(e)
 	withAccounts(e)
 	withAdmin(e)
 	withSignOn(e)
+	withLint(e)
+	withMigration(e)
+	withLedger(e)
 	if w, h, err := term.GetSize(int(os.Stderr.Fd())); err == nil {
 		e.Width, e.Height = w, h
 	}

@@ -153,6 +153,8 @@ func (p *parts) state() (string, bool) {
 		return "neither leading nor standing by: " + err.Error(), false
 	}
 	switch who, ok := p.elector.Leader(); {
+	case ok && who.Here && p.rivals.Why() != "":
+		return "passive: " + p.rivals.Why(), true
 	case ok && who.Here:
 		return "leading", true
 	case ok && p.role.controller:

@@ -118,8 +118,15 @@ func (p *parts) tellServerOfSet(old, set *v1alpha1.ApplicationSet) {
 	} else if err := p.lists.sets.Upsert(stream.Stub(set)); err != nil {
 		slog.Warn("a set cannot be listed", "set", set.Name, "error", err)
 	}
-	p.lists.changes.Notify("applicationsets")
-	p.server.Changed(server.TopicSets)
+	p.announce(server.TopicSets)
+}
+
+// announce tells those who wait, and the pages that show it, that something of a topic is another.
+func (p *parts) announce(topic string) {
+	p.server.Changed(topic)
+	if p.lists != nil {
+		p.lists.changes.Notify(topic)
+	}
 }
 
 // touched says that the tree of an application looks different.

@@ -65,7 +65,8 @@ func command(env *cli.Env) *cobra.Command {
 	root.AddCommand(cli.NewApp(env), cli.NewAppSet(env), cli.NewProj(env), cli.NewCluster(env), cli.NewRepo(env),
 		cli.NewRepoCreds(env), cli.NewCert(env), cli.NewGPG(env), cli.NewConfigure(env),
 		cli.NewRender(env), cli.NewHealth(env), cli.NewLogin(env), cli.NewLogout(env), cli.NewRelogin(env), cli.NewContext(env),
-		cli.NewAccount(env), cli.NewVersion(env, version), cli.NewAdmin(env))
+		cli.NewAccount(env), cli.NewVersion(env, version), cli.NewAdmin(env), cli.NewLint(env),
+		cli.NewDoctor(env), cli.NewMigrate(env))
 	return root
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"k8s.io/client-go/rest"
+	clientmetrics "k8s.io/client-go/tools/metrics"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cluster"
@@ -26,8 +27,16 @@ func (p *parts) openReports(config *rest.Config) error {
 			}
 			return p.hub.Known()
 		},
+		Sets: func() []*v1alpha1.ApplicationSet {
+			if p.shift.Load() == nil {
+				return nil
+			}
+			return p.hub.KnownSets()
+		},
+		Owned:      func(set *v1alpha1.ApplicationSet) int { return len(p.hub.Generated(set.UID)) },
 		Server:     p.serverOf,
 		Labels:     func() []string { return p.settings.Current().Metrics.Labels },
+		SetLabels:  func() []string { return p.settings.Current().Metrics.SetLabels },
 		Conditions: func() []string { return p.settings.Current().Metrics.Conditions },
 		Clusters:   p.clusters,
 		Audits: func() (int64, int64) {
@@ -38,11 +47,14 @@ func (p *parts) openReports(config *rest.Config) error {
 			a := t.engine.Audited()
 			return a.Asked, a.Wrong
 		},
-		LostEvents: p.events.Lost,
-		Leading:    p.elector.Leading,
-		Refused:    p.ways.fence.Refused,
-		Ready:      p.state,
+		LostEvents:  p.events.Lost,
+		LostRecords: p.ledger.Lost,
+		Leading:     p.elector.Leading,
+		Refused:     p.ways.fence.Refused,
+		Ready:       p.state,
 	})
+	p.notified = p.metrics.Notices()
+	clientmetrics.Register(p.metrics.Clients())
 	return nil
 }
 
@@ -61,12 +73,16 @@ func (p *parts) applicationChanged(old, app *v1alpha1.Application) {
 	defer p.telling.Unlock()
 	if t := p.shift.Load(); t != nil {
 		t.controller.ApplicationChanged(old, app)
+		t.herald.Changed(old, app)
 	} else if app != nil && (old == nil || old.Spec.Destination != app.Spec.Destination) {
 		p.warm(app)
 	}
 }
 
 func (p *parts) setChanged(old, set *v1alpha1.ApplicationSet) {
+	if set == nil {
+		p.metrics.ForgetSet(old)
+	}
 	p.tellServerOfSet(old, set)
 	if t := p.shift.Load(); t != nil {
 		t.controller.SetChanged(old, set)

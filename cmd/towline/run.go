@@ -20,15 +20,19 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/event"
+	"github.com/towline-cd/towline/internal/herald"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/identity"
 	"github.com/towline-cd/towline/internal/leader"
+	"github.com/towline-cd/towline/internal/ledger"
 	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/pairs"
+	"github.com/towline-cd/towline/internal/rival"
 	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
 	"github.com/towline-cd/towline/internal/shelf"
 	"github.com/towline-cd/towline/internal/sso"
+	"github.com/towline-cd/towline/internal/trace"
 )
 
 // runOptions are the flags of `towline run` and of its halves.
@@ -41,14 +45,17 @@ type runOptions struct {
 	workers     int
 	audit       time.Duration
 	metrics     string
+	ledger      ledgerOptions
 	logFormat   string
 	logLevel    string
+	logSet      logSet
 	allowExec   bool
 	lease       leader.Times
 	peerListen  string
 	peerAddress string
 	listen      string
 	insecure    bool
+	otlp        string
 	// role is which half of it runs.
 	role role
 }
@@ -86,6 +93,7 @@ func roleCommand(r role) *cobra.Command {
 	cmd := &cobra.Command{
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.logSet = logSet{format: cmd.Flags().Changed("log-format"), level: cmd.Flags().Changed("log-level")}
 			if err := logging(o.logFormat, o.logLevel); err != nil {
 				return err
 			}
@@ -93,6 +101,7 @@ func roleCommand(r role) *cobra.Command {
 		},
 	}
 	o.common(cmd.Flags())
+	o.ledger.flags(cmd.Flags(), r)
 	o.times(cmd.Flags())
 	if r.controller {
 		o.controller(cmd.Flags())
@@ -110,8 +119,10 @@ func (o *runOptions) common(f *pflag.FlagSet) {
 	f.StringVar(&o.context, "context", "", "context of the kubeconfig")
 	f.StringVarP(&o.namespace, "namespace", "n", v1alpha1.DefaultNamespace, "namespace of the Applications and the settings")
 	f.StringVar(&o.metrics, "metrics-address", ":8082", "where /metrics, /healthz and /readyz are served; empty is nowhere")
-	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&o.logFormat, "log-format", "text", "text or json; without it as controller.log.format of argocd-cmd-params-cm says")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error; without it as controller.log.level says")
+	f.StringVar(&o.otlp, "otlp-address", "",
+		"where a collector of OpenTelemetry takes traces over HTTP, as host:port or URL; without it as otlp.address says")
 }
 
 // times are the flags of the lease, which say how long it takes until a replica
@@ -164,7 +175,12 @@ type parts struct {
 	renders  *renders
 	oracle   *oracle
 	events   *event.Writer
+	ledger   *ledger.Ledger
+	tracer   *trace.Tracer
 	metrics  *metric.Metrics
+	// notices is the configuration of notifications, and notified counts them.
+	notices  *herald.Store
+	notified *metric.Notices
 	server   *server.Server
 	// keeper knows who asks, and rights what they may do.
 	keeper *identity.Keeper
@@ -191,7 +207,9 @@ type parts struct {
 
 	ways    ways
 	elector *leader.Elector
-	peers   *leader.Peers
+	// rivals are those who act on the same applications; nil where nobody acts.
+	rivals *rival.Watch
+	peers  *leader.Peers
 	// address is where other replicas reach this one.
 	address atomic.Pointer[string]
 	// complete says that everything was read for the first time.
@@ -219,6 +237,8 @@ func (o runOptions) run(ctx context.Context) error {
 }
 
 func (p *parts) close() {
+	p.closeLedger()
+	p.closeTracer()
 	if !p.role.controller {
 		return
 	}
@@ -239,8 +259,10 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 	wg.Go(func() { p.hub.Run(ctx) })
 	wg.Go(func() { problems <- p.settings.Run(ctx) })
 	wg.Go(func() { p.elector.Follow(ctx) })
+	wg.Go(func() { p.keepNotices(ctx) })
 	if p.role.controller {
 		wg.Go(func() { p.fleet.Run(ctx) })
+		wg.Go(func() { p.rivals.Run(ctx) })
 	}
 	slog.InfoContext(ctx, "starting", "version", version, "namespace", o.namespace)
 	if !p.hub.WaitReady(ctx) || !p.settings.WaitReady(ctx) {

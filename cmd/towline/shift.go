@@ -12,6 +12,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/engine"
+	"github.com/towline-cd/towline/internal/herald"
 )
 
 // shift is what acts while this process leads. Each time it is made anew:
@@ -19,10 +20,11 @@ import (
 type shift struct {
 	engine     *engine.Engine
 	controller *controller.Controller
+	herald     *herald.Herald
 }
 
 func (p *parts) newShift(o runOptions) *shift {
-	t := &shift{}
+	t := &shift{herald: p.newHerald()}
 	t.engine = engine.New(engine.Options{
 		SetOptions: engine.SetOptions{Sets: p.hub, Author: p.hub, Oracle: p.oracle, Ancestry: p.sources.git, Known: p.knownClusters},
 
@@ -44,11 +46,14 @@ func (p *parts) newShift(o runOptions) *shift {
 		Health:    p.scripts.health,
 		Now:       time.Now,
 		Observe:   p.observe,
+		Journal:   p.ledger.Append,
+		Meter:     meter{p.metrics},
+		Tracer:    p.tracer,
 	})
 	p.metrics.Restart()
 	t.controller = controller.New(controller.Options{
 		Namespace:  o.namespace,
-		Reconciler: t.engine,
+		Reconciler: traced{t.engine, p},
 		Resolver:   p.sources,
 		Touched:    t.engine.Touched,
 		Poll: func() (time.Duration, time.Duration) {
@@ -60,7 +65,7 @@ func (p *parts) newShift(o runOptions) *shift {
 		Auditor:    t.engine,
 		AuditEvery: o.audit,
 		Projects:   t.engine,
-		Sets:       t.engine,
+		Sets:       timedSets{t.engine, p.metrics, p.namespace},
 		SetWorkers: p.setWorkers,
 		Metrics:    p.metrics.Queues(),
 	})
@@ -68,8 +73,42 @@ func (p *parts) newShift(o runOptions) *shift {
 }
 
 // lead acts until ctx ends, which is when another leads or the process is to
-// end. What happened by then is still told.
+// end. While Argo CD acts on the same applications it does nothing, and says so:
+// of two controllers one has to.
 func (p *parts) lead(ctx context.Context, o runOptions, since time.Time) error {
+	for ctx.Err() == nil {
+		why, changed, err := p.rivals.Passive(ctx)
+		if err != nil {
+			return interruptedOr(ctx, err)
+		}
+		if why != "" {
+			slog.WarnContext(ctx, "passive", "reason", why)
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		acting, stop := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-changed:
+				stop()
+			case <-acting.Done():
+			}
+		}()
+		err = p.act(acting, o, since)
+		stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// act does the work of whoever leads until ctx ends. What happened by then is
+// still told.
+func (p *parts) act(ctx context.Context, o runOptions, since time.Time) error {
 	if err := p.ensureProject(ctx); err != nil {
 		return interruptedOr(ctx, err)
 	}
@@ -82,6 +121,7 @@ func (p *parts) lead(ctx context.Context, o runOptions, since time.Time) error {
 	p.shift.Store(t)
 	defer p.shift.Store(nil)
 	p.brief(ctx, t)
+	wg.Go(func() { p.notify(ctx, t.herald) })
 	slog.InfoContext(ctx, "ready", "took", time.Since(since).Round(time.Millisecond), "workers", o.workers, "sandbox", p.renders.Sandbox())
 	t.controller.Run(ctx)
 	return nil

@@ -18,6 +18,7 @@ import (
 type sources struct {
 	git    *source.Store
 	charts *chart.Store
+	waits  func(repoURL string) (over func())
 }
 
 // fetchOptions say how things are fetched.
@@ -26,21 +27,29 @@ type fetchOptions struct {
 	book repository.Book
 	// looked is told of repositories that moved; nil where nobody wants to know.
 	looked func(repoURL string)
+	// asked and pulled are told of questions to git servers and registries, and waits that somebody waits for the answer
+	// of one; nil where nobody counts.
+	asked  func(source.Asked)
+	pulled func(chart.Asked)
+	waits  func(repoURL string) (over func())
 }
 
 // openSources opens what fetches, in a folder that it has for itself.
 func openSources(dir string, o fetchOptions) (*sources, error) {
 	git, err := source.New(source.Options{
-		Dir: filepath.Join(dir, "git"), Book: o.book, Looked: o.looked, NoSubmodules: o.NoSubmodules, Timeout: o.GitTimeout,
+		Dir: filepath.Join(dir, "git"), Book: o.book, Looked: o.looked, Asked: o.asked, NoSubmodules: o.NoSubmodules, Timeout: o.GitTimeout,
 	})
 	if err != nil {
 		return nil, err
 	}
-	charts, err := chart.New(chart.Options{Dir: filepath.Join(dir, "charts"), Book: o.book})
+	charts, err := chart.New(chart.Options{Dir: filepath.Join(dir, "charts"), Book: o.book, Asked: o.pulled})
 	if err != nil {
 		return nil, errors.Join(err, git.Close())
 	}
-	return &sources{git: git, charts: charts}, nil
+	if o.waits == nil {
+		o.waits = func(string) func() { return func() {} }
+	}
+	return &sources{git: git, charts: charts, waits: o.waits}, nil
 }
 
 func (s *sources) close() error { return errors.Join(s.git.Close(), s.charts.Close()) }
@@ -50,6 +59,7 @@ func (s *sources) Resolve(ctx context.Context, of manifest.Origin, maxAge time.D
 	if s.charts.Takes(of) {
 		return s.charts.Resolve(ctx, of, maxAge)
 	}
+	defer s.waits(of.RepoURL)()
 	return s.git.Resolve(ctx, of, maxAge)
 }
 

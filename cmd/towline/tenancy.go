@@ -67,13 +67,14 @@ func ownRights(s *settings.Settings) *policy.Tenancy {
 // its rules too.
 func (p *parts) projectChanged(name string, apps []string) {
 	p.roleChanged(name)
-	p.server.Changed(server.TopicProjects)
+	p.announce(server.TopicProjects)
 	t := p.shift.Load()
 	if t == nil {
 		return
 	}
 	t.controller.ProjectChanged(name)
 	t.wake(apps, controller.User)
+	t.herald.Wake(apps...)
 	tenancy := p.settings.Current().Tenancy
 	if !tenancy.Extends(name) {
 		return

@@ -23,6 +23,7 @@ import (
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/hub"
 	"github.com/towline-cd/towline/internal/pairs"
+	"github.com/towline-cd/towline/internal/rival"
 	"github.com/towline-cd/towline/internal/script"
 	"github.com/towline-cd/towline/internal/server"
 	"github.com/towline-cd/towline/internal/settings"
@@ -41,6 +42,9 @@ func (o runOptions) build(ctx context.Context, w ways) (*parts, error) {
 		return nil, err
 	}
 	p.tracker, p.setWorkers = first.Tracker, first.Sets.Workers
+	if err := o.tell(ctx, p, first); err != nil {
+		return nil, err
+	}
 	if err := p.openHub(ctx, w.fenced, hub.Namespaces{Applications: first.AppNamespaces, Sets: first.Sets.Namespaces}); err != nil {
 		return nil, err
 	}
@@ -57,10 +61,16 @@ func (o runOptions) build(ctx context.Context, w ways) (*parts, error) {
 			return nil, err
 		}
 	}
+	if p.ledger, err = o.ledger.open(dir); err != nil {
+		return nil, err
+	}
 	if err := p.openLeadership(o, dir); err != nil {
 		return nil, err
 	}
 	if err := p.openReports(w.fenced); err != nil {
+		return nil, err
+	}
+	if err := p.openNotices(w.fenced, first.NotifySelfService); err != nil {
 		return nil, err
 	}
 	return p, p.openAPI()
@@ -71,6 +81,9 @@ func (p *parts) openHands(o runOptions, first *settings.Settings) (dir string, e
 	p.scripts = newScripts()
 	p.scripts.set(first)
 	p.openFleet(p.ways, o.allowExec, first)
+	if p.rivals, err = rival.NewWatch(p.ways.fenced, o.namespace); err != nil {
+		return "", err
+	}
 	if dir, err = p.openData(openOptions{dir: o.data, fetching: first.Fetching}); err != nil {
 		return "", err
 	}
@@ -130,6 +143,7 @@ func (p *parts) openData(o openOptions) (string, error) {
 		}
 	}
 	fetch := fetchOptions{book: bookOf(p.settings.Repositories), looked: looked, Fetching: o.fetching}
+	p.countFetches(&fetch)
 	if p.sources, err = openSources(dir, fetch); err != nil {
 		return "", err
 	}
@@ -225,7 +239,7 @@ func (p *parts) settingsChanged(s *settings.Settings) {
 // repositoriesChanged wakes the applications of the places that something else
 // is known of now: what they were refused may be given to them.
 func (p *parts) repositoriesChanged(urls []string) {
-	p.server.Changed(server.TopicRepositories)
+	p.announce(server.TopicRepositories)
 	if t := p.shift.Load(); t != nil {
 		t.controller.RepositoriesChanged(func(repoURL string) bool {
 			return slices.ContainsFunc(urls, func(changed string) bool { return repository.Covers(changed, repoURL) })

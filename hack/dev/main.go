@@ -45,7 +45,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d := &dev{dir: dir, out: os.Stdout}
+	d := &dev{dir: dir, out: os.Stdout, example: os.Getenv("EXAMPLE")}
 	defer func() { err = errors.Join(err, d.stop()) }()
 	steps := []struct {
 		title string
@@ -55,9 +55,9 @@ func run(ctx context.Context) (err error) {
 		{"building the control plane (about ten minutes the first time, then cached)", d.buildPlane},
 		{"starting Kubernetes", d.startPlane},
 		{"starting a git server with a sample repository", d.startGit},
-		{"installing the CRDs", d.install},
+		{"applying config/install/cluster", d.install},
 		{"starting towline", d.startTowline},
-		{"applying root.yaml and waiting for all that follows from it", d.applyRoot},
+		{"applying the root application and waiting for all that follows from it", d.applyRoot},
 	}
 	for _, s := range steps {
 		fmt.Fprintf(d.out, "• %s … ", s.title)
@@ -88,6 +88,9 @@ type dev struct {
 	ended   chan error
 	// page is where the server answers, for browsers and the command line.
 	page string
+	// example is the folder of examples/ that is played; empty is the sample. plays ends its controllers.
+	example string
+	plays   func()
 }
 
 func (d *dev) path(name ...string) string { return filepath.Join(append([]string{d.dir}, name...)...) }
@@ -102,16 +105,48 @@ func (d *dev) buildPlane(ctx context.Context) error {
 }
 
 func (d *dev) startPlane(ctx context.Context) (err error) {
-	d.plane, err = controlplane.Start(ctx, controlplane.Options{Name: "towline-dev", Dir: d.path("cluster"), Nodes: 2})
+	forwards, err := d.choosePage(ctx)
+	if err != nil {
+		return err
+	}
+	d.plane, err = controlplane.Start(ctx, controlplane.Options{
+		Name: "towline-dev", Dir: d.path("cluster"), Nodes: 2, KwokConfig: []string{forwards},
+	})
 	if err != nil {
 		return err
 	}
 	return os.Symlink(d.plane.Kubectl(), d.path("bin", "kubectl"))
 }
 
+// choosePage chooses where the server answers, and writes down that the port of its pod leads there: nodes run nothing here.
+func (d *dev) choosePage(ctx context.Context) (forwards string, err error) {
+	// A port that is free now: 8080 is often taken, and nobody but this machine has any business here.
+	free, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	d.page = free.Addr().String()
+	if err := free.Close(); err != nil {
+		return "", err
+	}
+	forwards = d.path("forwards.yaml")
+	_, port, err := net.SplitHostPort(d.page)
+	if err != nil {
+		return "", err
+	}
+	return forwards, os.WriteFile(forwards, fmt.Appendf(nil, `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterPortForward
+metadata: {name: api}
+spec: {forwards: [{ports: [8080], target: {address: 127.0.0.1, port: %s}}]}
+`, port), 0o600)
+}
+
 func (d *dev) startGit(context.Context) (err error) {
 	if d.git, err = gitserver.Start(d.path("git")); err != nil {
 		return err
+	}
+	if d.example != "" {
+		return nil
 	}
 	files, err := d.sampleFiles()
 	if err != nil {
@@ -135,26 +170,14 @@ func (d *dev) sampleFiles() (map[string]string, error) {
 }
 
 func (d *dev) install(ctx context.Context) error {
-	if err := d.kubectl(ctx, nil, "apply", "-k", "config/crd"); err != nil {
+	if err := d.kubectl(ctx, nil, "apply", "-k", "config/install/cluster"); err != nil {
 		return err
 	}
 	crds := []string{"crd/applications.argoproj.io", "crd/applicationsets.argoproj.io", "crd/appprojects.argoproj.io"}
-	if err := d.kubectl(ctx, nil, append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, crds...)...); err != nil {
-		return err
-	}
-	return d.kubectl(ctx, nil, "create", "namespace", "argocd")
+	return d.kubectl(ctx, nil, append([]string{"wait", "--for=condition=Established", "--timeout=60s"}, crds...)...)
 }
 
-func (d *dev) startTowline(ctx context.Context) error {
-	// A port that is free now: 8080 is often taken, and nobody but this machine has any business here.
-	free, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	d.page = free.Addr().String()
-	if err := free.Close(); err != nil {
-		return err
-	}
+func (d *dev) startTowline(context.Context) error {
 	log, err := os.Create(d.path("towline.log"))
 	if err != nil {
 		return err
@@ -174,6 +197,9 @@ func (d *dev) startTowline(ctx context.Context) error {
 }
 
 func (d *dev) applyRoot(ctx context.Context) error {
+	if d.example != "" {
+		return d.playExample(ctx)
+	}
 	files, err := d.sampleFiles()
 	if err != nil {
 		return err
@@ -193,6 +219,10 @@ func (d *dev) applyRoot(ctx context.Context) error {
 
 // explain says what to try next.
 func (d *dev) explain() {
+	if d.example != "" {
+		d.explainExample()
+		return
+	}
 	fmt.Fprintf(d.out, `
 Towline follows %[1]s. In another terminal:
 
@@ -224,6 +254,9 @@ Towline's log is %[5]s. Ctrl-C stops everything and leaves nothing behind.
 
 func (d *dev) stop() error {
 	var errs []error
+	if d.plays != nil {
+		d.plays()
+	}
 	if d.towline != nil && d.towline.Process != nil {
 		_ = d.towline.Process.Signal(os.Interrupt)
 		select {

@@ -19,7 +19,7 @@ func NewAdmin(env *Env) *cobra.Command {
 			"Exit codes: 0 done or yes, 1 no or invalid, 2 wrong usage, 4 not authorised, 20 anything else.",
 	},
 		newInitialPassword(env, g), newRBAC(env, g), newExport(env, g), newImport(env, g), newSettings(env, g), newAdminCluster(env, g),
-		newDex(env, g),
+		newDex(env, g), newAudit(env),
 		family(env, &cobra.Command{Use: "app", Short: "Applications, without a server"}, newAppSpec(env, g),
 			refusing("get-reconcile-results PATH", "\"towline app diff\" and \"towline app list -o yaml\" tell how applications compare"),
 			refusing("diff-reconcile-results PATH1 PATH2", "compare two outputs of \"towline app list -o yaml\" with diff")),
@@ -33,20 +33,11 @@ func NewAdmin(env *Env) *cobra.Command {
 		family(env, &cobra.Command{Use: "repo", Short: "Repositories, without a server"}, newRepoSpec(env, g)),
 		refusing("dashboard", "the server has the web interface; \"towline run\" serves it, and kubectl port-forward brings it here"),
 		refusing("redis-initial-password", "there is no Redis in this installation, and so no password of one"),
-		refusedNotifications(env))
+		newNotices(env, g))
 	g.register(cmd, env)
 	// Whoever signed in to a server means the cluster here all the same.
 	g.servers.core = true
 	return cmd
-}
-
-// refusedNotifications are the commands about notifications, which this version
-// does not send.
-func refusedNotifications(env *Env) *cobra.Command {
-	const reason = "this version sends no notifications; Kubernetes Events on the Application and the metrics tell of what happens"
-	return family(env, &cobra.Command{Use: "notifications", Short: "Not there: " + reason, Hidden: true},
-		family(env, &cobra.Command{Use: "template", Short: "Not there: " + reason}, refusing("get", reason), refusing("notify", reason)),
-		family(env, &cobra.Command{Use: "trigger", Short: "Not there: " + reason}, refusing("get", reason), refusing("run", reason)))
 }
 
 func newInitialPassword(env *Env, g *global) *cobra.Command {

@@ -18,12 +18,16 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/account"
 	"github.com/towline-cd/towline/internal/core/appset"
+	"github.com/towline-cd/towline/internal/core/doctor"
+	"github.com/towline-cd/towline/internal/core/journal"
+	"github.com/towline-cd/towline/internal/core/lint"
 	"github.com/towline-cd/towline/internal/core/login"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
 	"github.com/towline-cd/towline/internal/core/rbac"
 	"github.com/towline-cd/towline/internal/core/roster"
 	"github.com/towline-cd/towline/internal/core/secret"
+	"github.com/towline-cd/towline/internal/core/takeover"
 )
 
 // Hub is the Applications of one namespace.
@@ -212,6 +216,23 @@ type Env struct {
 	SettingsData  func(ctx context.Context, f Flags) (map[string]string, error)
 	CheckSettings func(data map[string]string) SettingsReport
 	Overrides     func(data map[string]string) (Overrides, error)
+	// Notices are notifications, to be tried.
+	Notices Notices
+	// Manifests are the files of a folder of this machine that may hold some, and Clone is what a clone there knows of its
+	// repository.
+	Manifests func(folder string) ([]lint.File, error)
+	Clone     func(ctx context.Context, folder string) (lint.Repository, error)
+	// Checkup gathers what is known of an installation; what it cannot learn it says.
+	Checkup func(ctx context.Context, f Flags, c Checkup) doctor.Facts
+	// Inventory is all that is known of an Argo CD, and Rival its workloads. Shadow looks beside it; data is a folder, or
+	// empty for one of its own.
+	Inventory func(ctx context.Context, f Flags) (takeover.Installation, error)
+	Rival     func(ctx context.Context, f Flags) (Rival, error)
+	Shadow    func(ctx context.Context, f Flags, data string) (Shadow, error)
+	// Journal shows the records of an audit log, and says whether its chain holds; JournalFolder is where one is kept unless
+	// somebody says otherwise.
+	Journal       func(path string, see func(journal.Record), heads ...journal.Head) (*journal.Check, error)
+	JournalFolder func() string
 	// Fetch reads what a URL leads to; nil is that URLs are not read.
 	Fetch func(url string) ([]byte, error)
 

@@ -32,6 +32,8 @@ type index struct {
 	byApp   map[string]*group
 	byOwner map[string]*group
 	byPlace map[string]*group
+
+	lag lag
 }
 
 // shelf holds one kind.
@@ -134,6 +136,7 @@ func (ix *index) watched(fd *feed, f *object.Fact) {
 		ix.put(s, old, f)
 	}
 	s.advance(p, f.ResourceVersion)
+	ix.lag.saw(f.Key, f.ResourceVersion)
 	ix.mu.Unlock()
 	if !stale {
 		ix.tell([]Change{{Old: old, New: f}})
@@ -161,6 +164,7 @@ func (ix *index) written(f object.Fact) {
 	}
 	// Nobody is told: whoever wrote knows.
 	ix.put(s, old, &f)
+	ix.lag.wrote(f.Key, f.ResourceVersion)
 }
 
 // gone takes a deletion from the watch; rv is that of the deletion. An object
@@ -174,6 +178,7 @@ func (ix *index) gone(fd *feed, k object.Key, rv string) {
 	}
 	old := s.facts[placeOf(k)]
 	drop := old != nil && !older(rv, old.ResourceVersion)
+	ix.lag.saw(k, rv)
 	if drop {
 		ix.drop(s, old)
 	}

@@ -1,11 +1,17 @@
 package cluster
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // Size is how much is known of a cluster.
 type Size struct {
 	// Kinds are watched, Broken are those of them that cannot be, for now.
 	Kinds, Broken, Objects int
+	// Lag is how late the watches told of a write of ours, the last time; zero while there was none.
+	Lag time.Duration
 }
 
 // Size counts what is watched and known.
@@ -26,5 +32,6 @@ func (c *Cluster) Size() Size {
 	for _, shelf := range c.index.kinds {
 		s.Objects += len(shelf.facts)
 	}
+	s.Lag = c.index.lag.last
 	return s
 }

@@ -124,14 +124,20 @@ func (c *Client) Replace(ctx context.Context, body *unstructured.Unstructured, l
 	return u, nil
 }
 
-// Delete removes the object that the fact is about, and no other: the live
-// object is read first and must still carry the same identity and the same
-// application's mark, and the request holds the server to exactly that
-// reading. An object that is gone already is no error.
+// Delete removes the object that the fact is about, and no other: the request
+// holds the server to exactly the reading that the fact is, with its identity
+// and its mark. An object that has moved on since is read, and must still carry
+// both. An object that is gone already is no error.
 func (c *Client) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error {
 	r, err := c.resource(f.Key.GroupKind().WithVersion(f.Version), f.Key.Namespace)
 	if err != nil {
 		return err
+	}
+	if f.UID != "" && f.ResourceVersion != "" && f.App != "" {
+		err := deleteAt(ctx, r, f, f.ResourceVersion, propagation)
+		if !apierrors.IsConflict(err) {
+			return classified(err)
+		}
 	}
 	u, err := r.Get(ctx, f.Key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -146,15 +152,23 @@ func (c *Client) Delete(ctx context.Context, f object.Fact, propagation metav1.D
 	if t, self := c.known.tracker.Of(u); !self || t.App != f.App {
 		return fault.Waitingf("NotOurs", "it no longer carries the mark of application %q", f.App)
 	}
-	uid, rv := types.UID(f.UID), u.GetResourceVersion()
-	err = r.Delete(ctx, f.Key.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &rv},
+	return classified(deleteAt(ctx, r, f, u.GetResourceVersion(), propagation))
+}
+
+// deleteAt deletes one version of one object. Where it is gone there is nothing
+// to do.
+func deleteAt(
+	ctx context.Context, r dynamic.ResourceInterface, f object.Fact, version string, propagation metav1.DeletionPropagation,
+) error {
+	uid := types.UID(f.UID)
+	err := r.Delete(ctx, f.Key.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: &propagation,
 	})
-	if err == nil || apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return classify(err)
+	return err
 }
 
 // attempts is how often a takeover is tried while a controller keeps writing.

@@ -227,7 +227,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (result engine.
 			err = fmt.Errorf("reconciling application %q: %v", name, r)
 		}
 	}()
-	return c.Reconciler.Reconcile(ctx, name)
+	return c.Reconciler.Reconcile(engine.Because(ctx, c.lanes.because(name).String()), name)
 }
 
 // Hint says that somebody looked at a repository and saw it move, so that those

@@ -102,6 +102,7 @@ func (l *lanes) move(item, place string, there bool) {
 func (l *lanes) done(item string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.working, item)
 	l.end(item)
 }
 

@@ -3,6 +3,7 @@ package controller
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 // Cause is why an application is looked at. The order is the priority: a
@@ -45,6 +46,9 @@ type lanes struct {
 	turn   int
 	// came counts what was queued.
 	came uint64
+	// working is for what the items are that somebody works on.
+	working map[string]Cause
+	now     func() time.Time
 
 	places
 }
@@ -56,12 +60,13 @@ type lane map[string][]ticket
 type ticket struct {
 	item string
 	came uint64
+	at   time.Time
 }
 
 const fairness = 16
 
 func newLanes() *lanes {
-	l := &lanes{wanted: map[string]Cause{}, places: newPlaces()}
+	l := &lanes{wanted: map[string]Cause{}, working: map[string]Cause{}, now: time.Now, places: newPlaces()}
 	for i := range l.lane {
 		l.lane[i] = lane{}
 	}
@@ -100,7 +105,7 @@ func (l *lanes) Push(item string) {
 func (l *lanes) push(c Cause, item string) {
 	l.came++
 	at := l.place[item]
-	l.lane[c][at] = append(l.lane[c][at], ticket{item, l.came})
+	l.lane[c][at] = append(l.lane[c][at], ticket{item, l.came, l.now()})
 }
 
 // Len is the number of queued items whose place has workers left.
@@ -143,6 +148,7 @@ func (l *lanes) Pop() string {
 		delete(l.lane[pick], from)
 	}
 	delete(l.wanted, item)
+	l.working[item] = Cause(pick)
 	l.begin(item, from)
 	return item
 }
@@ -178,4 +184,37 @@ func (l lane) remove(item string) bool {
 		return true
 	}
 	return false
+}
+
+// because is what an item is worked on for.
+func (l *lanes) because(item string) Cause {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c, ok := l.working[item]; ok {
+		return c
+	}
+	return Resync
+}
+
+// Age is how long the item that came first to a place has waited, and how many wait there.
+type Age struct {
+	Oldest  time.Duration
+	Waiting int
+}
+
+// Ages are the ages of all places where somebody waits. It looks at the first of each row, and at no other.
+func (c *Controller) Ages() map[string]Age {
+	l := c.lanes
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, out := l.now(), map[string]Age{}
+	for _, lane := range l.lane {
+		for at, row := range lane {
+			a := out[at]
+			a.Waiting += len(row)
+			a.Oldest = max(a.Oldest, now.Sub(row[0].at))
+			out[at] = a
+		}
+	}
+	return out
 }

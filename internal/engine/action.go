@@ -97,6 +97,7 @@ func (e *Engine) tryAction(ctx context.Context, app *v1alpha1.Application, act A
 			return nil, err
 		}
 	}
+	defer e.byHand(ctx, app, s.cluster)
 	for _, step := range steps {
 		what := object.KeyOf(step.Object).String()
 		switch step.Operation {

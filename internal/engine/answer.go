@@ -12,7 +12,7 @@ import (
 )
 
 // answer asks one question.
-func answer(ctx context.Context, s Cluster, q plan.Question, w *witness) plan.Answer {
+func answer(ctx context.Context, s *door, q plan.Question, w *witness) plan.Answer {
 	live, err := s.Get(ctx, q.Object.Key, q.Object.Body.GroupVersionKind().Version)
 	if err != nil {
 		return plan.Answer{Problem: err.Error()}

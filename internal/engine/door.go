@@ -10,6 +10,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/journal"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/policy"
@@ -32,6 +33,9 @@ type door struct {
 	// project is nil while nobody was let in.
 	project *policy.Project
 	purpose purpose
+	// user is as whom requests are made; empty is as ourselves. done are the writes that passed, for the journal.
+	user string
+	done deeds
 }
 
 // purpose is what somebody is let in for.
@@ -112,7 +116,8 @@ func (e *Engine) admit(d *door, app *v1alpha1.Application, r *ruling, to purpose
 		}
 		d.hands = hands
 	}
-	d.project, d.purpose = &r.project, to
+	d.hands = counted{d.hands, e.Meter, app, d.place.Server}
+	d.project, d.purpose, d.user = &r.project, to, user
 	return nil
 }
 
@@ -245,7 +250,10 @@ func (d *door) Apply(ctx context.Context, body *unstructured.Unstructured) (*uns
 	if err := d.write(object.KeyOf(body)); err != nil && !d.fresh(object.KeyOf(body), err) {
 		return nil, err
 	}
-	return d.hands.Apply(ctx, body)
+	was := d.standing(object.KeyOf(body))
+	u, err := d.hands.Apply(ctx, body)
+	d.wrote(was, body, u, err)
+	return u, err
 }
 
 // Replace puts a body in the place of an object, or asks what would come of it.
@@ -257,15 +265,23 @@ func (d *door) Replace(ctx context.Context, body *unstructured.Unstructured, len
 	if err := check(object.KeyOf(body)); err != nil {
 		return nil, err
 	}
-	return d.hands.Replace(ctx, body, lenient, dryRun)
+	if dryRun {
+		return d.hands.Replace(ctx, body, lenient, true)
+	}
+	was := d.standing(object.KeyOf(body))
+	u, err := d.hands.Replace(ctx, body, lenient, false)
+	d.wrote(was, body, u, err)
+	return u, err
 }
 
-// Delete removes an object.
-func (d *door) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error {
+// Delete removes an object, for what proves that it may go.
+func (d *door) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation, proof journal.Proof) error {
 	if err := d.write(f.Key); err != nil {
 		return err
 	}
-	return d.hands.Delete(ctx, f, propagation)
+	err := d.hands.Delete(ctx, f, propagation)
+	d.note(doomed(f, proof), err)
+	return err
 }
 
 // TakeOver makes fields of an object ours alone.
@@ -273,7 +289,10 @@ func (d *door) TakeOver(ctx context.Context, body *unstructured.Unstructured, wa
 	if err := d.write(object.KeyOf(body)); err != nil {
 		return err
 	}
-	return d.hands.TakeOver(ctx, body, ways)
+	was := d.standing(object.KeyOf(body))
+	err := d.hands.TakeOver(ctx, body, ways)
+	d.note(on(was, object.KeyOf(body), journal.TakeOver), err)
+	return err
 }
 
 // Release takes the hook finalizer off an object.
@@ -281,7 +300,9 @@ func (d *door) Release(ctx context.Context, f object.Fact) error {
 	if err := d.write(f.Key); err != nil {
 		return err
 	}
-	return d.hands.Release(ctx, f)
+	err := d.hands.Release(ctx, f)
+	d.note(on(&f, f.Key, journal.Release), err)
+	return err
 }
 
 // Patch changes an object for an action.
@@ -289,7 +310,9 @@ func (d *door) Patch(ctx context.Context, read *unstructured.Unstructured, patch
 	if err := d.write(object.KeyOf(read)); err != nil {
 		return err
 	}
-	return d.hands.Patch(ctx, read, patch)
+	err := d.hands.Patch(ctx, read, patch)
+	d.note(onRead(read, journal.Patch), err)
+	return err
 }
 
 // Create makes an object for an action.
@@ -297,7 +320,9 @@ func (d *door) Create(ctx context.Context, body *unstructured.Unstructured) erro
 	if err := d.write(object.KeyOf(body)); err != nil {
 		return err
 	}
-	return d.hands.Create(ctx, body)
+	err := d.hands.Create(ctx, body)
+	d.note(journal.On(object.KeyOf(body), journal.Create), err)
+	return err
 }
 
 // Remove deletes an object that was read, for a person.
@@ -305,5 +330,9 @@ func (d *door) Remove(ctx context.Context, read *unstructured.Unstructured, how 
 	if err := d.write(object.KeyOf(read)); err != nil {
 		return err
 	}
-	return d.hands.Remove(ctx, read, how)
+	err := d.hands.Remove(ctx, read, how)
+	gone := onRead(read, journal.Delete)
+	gone.Proof = &journal.Proof{Reason: journal.ByHand}
+	d.note(gone, err)
+	return err
 }

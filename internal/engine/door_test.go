@@ -149,7 +149,8 @@ func call(t *testing.T, d *door, m reflect.Method, k object.Key) error {
 	body.SetName(k.Name)
 	body.SetNamespace(k.Namespace)
 	var args []reflect.Value
-	for arg := range m.Type.Ins() {
+	method := reflect.ValueOf(d).MethodByName(m.Name)
+	for arg := range method.Type().Ins() {
 		switch arg {
 		case reflect.TypeFor[context.Context]():
 			args = append(args, reflect.ValueOf(t.Context()))
@@ -163,7 +164,7 @@ func call(t *testing.T, d *door, m reflect.Method, k object.Key) error {
 			args = append(args, reflect.Zero(arg))
 		}
 	}
-	for _, out := range reflect.ValueOf(d).MethodByName(m.Name).Call(args) {
+	for _, out := range method.Call(args) {
 		if err, ok := reflect.TypeAssert[error](out); ok {
 			return err
 		}

@@ -51,6 +51,7 @@ func (e *Engine) tryEdit(
 	if len(change) == 0 {
 		return s.object, nil
 	}
+	defer e.byHand(ctx, app, s.cluster)
 	if err := s.cluster.Patch(ctx, s.object, change); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,8 @@ func (e *Engine) DeleteObject(ctx context.Context, app *v1alpha1.Application, k 
 		if s, err = e.stage(ctx, app, k, acting); err != nil {
 			return err
 		}
-		if err = s.cluster.Remove(ctx, s.object, how); fault.ReasonOf(err) != "Conflict" {
+		err = s.cluster.Remove(ctx, s.object, how)
+		if e.byHand(ctx, app, s.cluster); fault.ReasonOf(err) != "Conflict" {
 			break
 		}
 	}

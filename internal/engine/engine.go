@@ -18,6 +18,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/health"
+	"github.com/towline-cd/towline/internal/core/journal"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
@@ -243,6 +244,14 @@ type Options struct {
 	// Observe is told of every transition, after it was written. It must not
 	// block; nil means that nobody wants to know.
 	Observe func(transition.Transition)
+	// Journal is told of what is decided and done, for those who ask afterwards.
+	// It must be quick; nil means that nobody writes it down.
+	Journal func(journal.Record)
+	// Meter counts; nil means that nobody does.
+	Meter Meter
+	// Tracer tells how long the parts of the work take; nil means that nobody
+	// wants to know.
+	Tracer Tracer
 }
 
 // Engine refreshes, syncs and deletes applications. It is safe for use by
@@ -255,9 +264,13 @@ type Engine struct {
 	doubts     *wants
 	quiet      *quiet
 	written    *writes
-	drifts     *drifts
-	ailing     *ailing
-	pace       *pace
+	// removed has what was deleted with an application, by UID: until the watch
+	// tells that it is gone, nobody deletes it again.
+	removed *writes
+	drifts  *drifts
+	ailing  *ailing
+	pace    *pace
+	pauses  *pauses
 	// places are the namespaces that are watched for objects that nobody has.
 	places *places
 	// undeclared are the fields that kinds turned out not to have.
@@ -301,6 +314,15 @@ func New(o Options) *Engine {
 	if o.Shelf == nil {
 		o.Shelf = noShelf{}
 	}
+	if o.Meter == nil {
+		o.Meter = noMeter{}
+	}
+	if o.Tracer == nil {
+		o.Tracer = noTracer{}
+	}
+	if o.Journal == nil {
+		o.Journal = func(journal.Record) {}
+	}
 	return &Engine{
 		Options:    o,
 		renders:    newRenders(64 << 20),
@@ -309,9 +331,11 @@ func New(o Options) *Engine {
 		doubts:     newWants(),
 		quiet:      newQuiet(),
 		written:    newWrites(),
+		removed:    newWrites(),
 		drifts:     newDrifts(),
 		ailing:     newAiling(),
 		pace:       newPace(),
+		pauses:     newPauses(),
 
 		places:     newPlaces(),
 		undeclared: newUndeclared(),
@@ -340,9 +364,11 @@ func (e *Engine) forget(app string) {
 	e.places.set(app, corner{})
 	e.quiet.keep(app, 0, false)
 	e.written.forget(app)
+	e.removed.forget(app)
 	e.drifts.forget(app)
 	e.ailing.set(app, false)
 	e.pace.forget(app)
+	e.pauses.end(app)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.verdicts, app)

@@ -32,6 +32,8 @@ type generation struct {
 	needs   map[string]appset.Need
 	answers map[string]appset.Answer
 	order   []string
+	// done are the writes, for the journal.
+	done deeds
 }
 
 // name is what the set is called.

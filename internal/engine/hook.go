@@ -9,6 +9,7 @@ import (
 
 	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/journal"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/status"
 )
@@ -47,7 +48,7 @@ func (e *Engine) clear(ctx context.Context, o *observation, it plan.Item, dryRun
 			return deed{}, err
 		}
 	}
-	if err := o.cluster.Delete(ctx, *it.Live, metav1.DeletePropagationBackground); err != nil {
+	if err := o.cluster.Delete(ctx, *it.Live, metav1.DeletePropagationBackground, because(journal.HookOver)); err != nil {
 		return deed{}, fmt.Errorf("deleting the hook %s: %w", it.Key, err)
 	}
 	return deed{gone: true}, nil
@@ -63,7 +64,7 @@ func (e *Engine) recreate(ctx context.Context, o *observation, it plan.Item) (de
 	if err != nil {
 		return deed{outcome: failure(fmt.Errorf("the object has to be made anew, but the server would not take the new one: %w", err))}, nil
 	}
-	err = o.cluster.Delete(ctx, *it.Live, metav1.DeletePropagationBackground)
+	err = o.cluster.Delete(ctx, *it.Live, metav1.DeletePropagationBackground, because(journal.Anew))
 	if destination.Lost(err) {
 		return deed{}, err
 	}

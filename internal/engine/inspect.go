@@ -39,6 +39,15 @@ func (e *Engine) Inspect(ctx context.Context, app *v1alpha1.Application, revisio
 	return s, nil
 }
 
+// Judge is the status that a look at the application would lead to. Nothing is written.
+func (e *Engine) Judge(ctx context.Context, app *v1alpha1.Application) (v1alpha1.ApplicationStatus, error) {
+	o := e.observe(ctx, app, look{only: true})
+	if o.plan == nil {
+		return v1alpha1.ApplicationStatus{}, o.why()
+	}
+	return e.status(o, app.Status.OperationState), nil
+}
+
 // why is the reason that nothing was seen. The class is that of what failed, if something did.
 func (o *observation) why() error {
 	if o.err != nil {
@@ -59,7 +68,7 @@ func (e *Engine) Manifests(ctx context.Context, app *v1alpha1.Application, revis
 ) {
 	l := look{revisions: revisions, only: true}
 	o := &observation{
-		app: app, look: l, instance: object.Instance(e.Namespace, app.Namespace, app.Name), content: status.ContentOf(app),
+		engine: e, app: app, look: l, instance: object.Instance(e.Namespace, app.Namespace, app.Name), content: status.ContentOf(app),
 		options: plan.OptionsOf(app),
 	}
 	o.findings = append(o.findings, plan.Validate(app)...)

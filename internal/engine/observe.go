@@ -23,6 +23,7 @@ import (
 // the plan that follows. Where the look failed, plan is nil, findings say why
 // to the user and err says it to the queue.
 type observation struct {
+	engine   *Engine
 	app      *v1alpha1.Application
 	instance string
 	// content is what is compared, and rendered the answer to each source.
@@ -33,6 +34,8 @@ type observation struct {
 	// kube is what renders are told of the cluster, instead of what it says.
 	kube *manifest.Kube
 
+	// reason is why a sync begins that nobody asked for.
+	reason   string
 	look     look
 	windows  []policy.Window
 	rules    diff.Rules
@@ -40,6 +43,10 @@ type observation struct {
 	plan     *plan.Plan
 	findings []finding.Finding
 	err      error
+	// took is how long the parts of the look took.
+	took []any
+	// digest is that of what is rendered, once somebody asked for it.
+	digest string
 }
 
 // look says how to look: at which revision, and how hard.
@@ -66,7 +73,7 @@ type look struct {
 
 // observe looks at an application. It never writes.
 func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look) *observation {
-	o := &observation{app: app, look: l, instance: object.Instance(e.Namespace, app.Namespace, app.Name)}
+	o := &observation{engine: e, app: app, look: l, instance: object.Instance(e.Namespace, app.Namespace, app.Name)}
 	o.findings = append(o.findings, plan.Validate(app)...)
 	o.content = status.ContentOf(app)
 	if l.content != nil {
@@ -93,7 +100,12 @@ func (e *Engine) before(ctx context.Context, o *observation, project *policy.Pro
 		func() error { return e.destination(ctx, o) },
 		func() error { return e.project(ctx, o, project) },
 		func() error { return e.sources(o, *project) },
-		func() error { return e.resolve(ctx, o, o.look) },
+		func() error {
+			ctx, end := o.part(ctx, "resolve")
+			err := e.resolve(ctx, o, o.look)
+			end(err)
+			return err
+		},
 		func() error { return e.verify(ctx, o, *project) },
 	}
 }
@@ -225,7 +237,7 @@ func compared(o *observation) status.Content { return status.Compared(o.app.Stat
 
 // compare renders, asks the server what only it knows, and computes the plan.
 func (e *Engine) compare(ctx context.Context, o *observation, project policy.Project, l look) error {
-	rendered, err := e.manifests(ctx, o, l)
+	rendered, err := timed(ctx, o, "render", func(ctx context.Context) (manifest.Result, error) { return e.manifests(ctx, o, l) })
 	if err != nil {
 		if !l.only {
 			e.footprints.set(e.key(o.app), nil)
@@ -239,7 +251,9 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	var found []finding.Finding
 	o.rules, found = e.rules(o.app)
 	o.findings = append(o.findings, found...)
-	in, answers, found, err := e.question(ctx, o, project, rendered)
+	comparing, end := o.part(ctx, "compare")
+	in, answers, found, err := e.question(comparing, o, project, rendered)
+	end(err)
 	if err != nil {
 		return err
 	}
@@ -247,6 +261,7 @@ func (e *Engine) compare(ctx context.Context, o *observation, project policy.Pro
 	p := plan.Compute(in, answers)
 	e.explain(o, &p)
 	if !l.only {
+		e.Meter.Gate(max(0, judgedItems(p)-len(answers)), len(answers))
 		e.keepVerdicts(ctx, o, p)
 		e.wants.set(e.key(o.app), o.cluster.place.Server, unmarked(p, o.instance))
 		e.doubts.set(e.key(o.app), o.cluster.place.Server, unconfirmed(p))

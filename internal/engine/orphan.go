@@ -108,7 +108,7 @@ func (e *Engine) orphans(ctx context.Context, o *observation, project policy.Pro
 }
 
 // surroundings feeds what a look sees of the objects that nobody has.
-func (e *Engine) surroundings(h *maphash.Hash, c Cluster, app string) {
+func (e *Engine) surroundings(h *maphash.Hash, c Live, app string) {
 	at := e.places.of(app)
 	if at == (corner{}) {
 		return

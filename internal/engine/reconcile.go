@@ -95,6 +95,7 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 			e.drifts.see(name, plan.Drifts(*o.plan, decision.Only, o.content.Name(), e.Now()))
 		}
 		e.refreshed(ctx, o, start, decision, true)
+		o.reason = decision.Reason
 		return e.begin(ctx, o, automatic(app, o, decision))
 	}
 	written, err := e.report(ctx, o, app.Status.OperationState)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
@@ -115,6 +116,7 @@ func (r removal) objects(ctx context.Context) (over bool, err error) {
 		slog.WarnContext(ctx, "an object stays when its application goes, since the project does not allow to touch it",
 			"app", r.engine.key(r.app), "object", f.Key.String(), "project", r.app.ProjectName())
 	}
+	defer r.wroteDown(ctx)
 	var problems []finding.Finding
 	for _, f := range slices.Concat(what.Delete, what.Going) {
 		// Nobody waits for the result of a hook any more.
@@ -124,11 +126,8 @@ func (r removal) objects(ctx context.Context) (over bool, err error) {
 			}
 		}
 	}
-	for _, f := range what.Delete {
-		if err := r.cluster.Delete(ctx, f, propagation); err != nil {
-			problems = append(problems, deletion(f.Key, fmt.Sprintf("deleting %s: %v", f.Key, err)))
-		}
-	}
+	r.foretell(what.Delete)
+	problems = append(problems, r.delete(ctx, what.Delete, propagation)...)
 	// An object that cannot be seen may still be there.
 	for _, unseen := range plan.Unseen(r.app.Status.Resources, r.cluster.View()) {
 		problems = append(problems, deletion(object.Key{},
@@ -150,6 +149,36 @@ func (r removal) objects(ctx context.Context) (over bool, err error) {
 	}
 	// Their last events bring us back.
 	return what.Over(), nil
+}
+
+// delete deletes objects, those of one kind at once and the kinds in their
+// order, and says what went wrong.
+func (r removal) delete(ctx context.Context, facts []object.Fact, propagation metav1.DeletionPropagation) []finding.Finding {
+	app := r.engine.key(r.app)
+	gone := r.engine.removed.of(app)
+	facts = slices.DeleteFunc(slices.Clone(facts), func(f object.Fact) bool { return f.UID != "" && gone[f.Key] == f.UID })
+	problems := make([]finding.Finding, len(facts))
+	for begin := 0; begin < len(facts); {
+		first, end := begin, begin
+		for end < len(facts) && facts[end].Key.GroupKind() == facts[first].Key.GroupKind() {
+			end++
+		}
+		begin = end
+		var g errgroup.Group
+		g.SetLimit(writers)
+		for i := first; i < end; i++ {
+			g.Go(func() error {
+				if err := r.cluster.Delete(ctx, facts[i], propagation, r.proof()); err != nil {
+					problems[i] = deletion(facts[i].Key, fmt.Sprintf("deleting %s: %v", facts[i].Key, err))
+					return nil
+				}
+				r.engine.removed.note(app, facts[i].Key, facts[i].UID)
+				return nil
+			})
+		}
+		_ = g.Wait()
+	}
+	return slices.DeleteFunc(problems, func(f finding.Finding) bool { return f.Message == "" })
 }
 
 // admitted reads the rules and opens the door by them, or says why not.

@@ -39,6 +39,8 @@ func (g *generation) write(ctx context.Context, c *appset.Changes) error {
 	if g.engine.Settings().Sets.DryRun {
 		return g.tellOnly(ctx, c)
 	}
+	g.foretell(c.Delete)
+	defer g.wroteDown()
 	err := errors.Join(together(ctx, changed), together(ctx, made), together(ctx, gone))
 	if n := len(made) + len(changed) + len(gone); n > 0 {
 		slog.InfoContext(ctx, "applications of a set written", "applicationset", g.name(),
@@ -83,7 +85,8 @@ func together(ctx context.Context, work []func() error) error {
 
 func (g *generation) create(ctx context.Context, app *v1alpha1.Application) error {
 	app.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.Group + "/" + v1alpha1.Version, Kind: v1alpha1.ApplicationKind}
-	_, err := g.engine.Author.CreateApplication(ctx, app)
+	made, err := g.engine.Author.CreateApplication(ctx, app)
+	g.wrote(nil, app, made, err)
 	return err
 }
 
@@ -110,7 +113,8 @@ func (g *generation) rewrite(ctx context.Context, u appset.Update) error {
 	if string(patch) == "{}" {
 		return nil
 	}
-	_, err = g.engine.Author.RewriteApplication(ctx, g.engine.key(u.Was), patch)
+	now, err := g.engine.Author.RewriteApplication(ctx, g.engine.key(u.Was), patch)
+	g.wrote(u.Was, u.Next, now, err)
 	return err
 }
 
@@ -152,6 +156,7 @@ func (g *generation) remove(ctx context.Context, r appset.Removal) error {
 		}
 	}
 	err := g.engine.Author.DeleteApplication(ctx, g.engine.key(r.App), r.App.UID)
+	g.done.add(doomedApp(r), err)
 	if fault.ReasonOf(err) == "NotFound" {
 		return nil
 	}
@@ -268,6 +273,7 @@ func (g *generation) roll(ctx context.Context, start []appset.Start) error {
 		next.Operation = one.Operation
 		work[i] = func() error { return g.rewrite(ctx, appset.Update{Was: one.App, Next: next}) }
 	}
+	defer g.wroteDown()
 	return together(ctx, work)
 }
 
@@ -299,6 +305,7 @@ func (e *Engine) removeSet(ctx context.Context, set *v1alpha1.ApplicationSet) (S
 		return SetResult{}, nil
 	}
 	g := &generation{engine: e, set: set, state: e.setStates.of(e.setName(set))}
+	defer g.wroteDown()
 	settings := e.Settings().Sets
 	owned := e.Sets.Generated(set.UID)
 	policy := appset.PolicyOf(set, settings.Policy, settings.Override)

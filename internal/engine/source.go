@@ -98,7 +98,9 @@ func (e *Engine) renderSource(ctx context.Context, content *contents, i int, l l
 			}
 		}
 	}
+	start := e.Now()
 	r, err := e.make(ctx, content, trees, req)
+	e.Meter.Rendered(e.renderCause(ask, req, l), e.Now().Sub(start))
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +143,7 @@ type Rendering struct {
 // Render gives the manifests of an application. It asks no cluster and writes
 // nothing.
 func (e *Engine) Render(ctx context.Context, app *v1alpha1.Application, r Rendering) (manifest.Result, error) {
-	o := &observation{app: app, content: status.ContentOf(app), kube: &r.Kube}
+	o := &observation{engine: e, app: app, content: status.ContentOf(app), kube: &r.Kube}
 	o.findings = plan.SourceFindings(app)
 	if finding.Blocking(o.findings) {
 		return manifest.Result{}, errors.New(why(o))

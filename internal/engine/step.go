@@ -149,6 +149,7 @@ func (e *Engine) wait(ctx context.Context, o *observation, state *v1alpha1.Opera
 		}
 	}
 	e.held(ctx, o.app, state, step)
+	e.pauses.begin(e.key(o.app), pauseCause(step), e.Now())
 	state = state.DeepCopy()
 	state.Message = step.Message
 	_, err := e.report(ctx, o, state)
@@ -184,6 +185,11 @@ func (e *Engine) execute(ctx context.Context, o *observation, w work) ([]status.
 	if w.step.Do == plan.DoNote {
 		return e.notes(ctx, o, w.step), nil
 	}
+	e.resumed(o)
+	e.foretell(o, w)
+	ctx, end := e.Tracer.Span(ctx, string(w.step.Do), "app", e.key(o.app), "objects", len(w.step.Items))
+	defer func() { end(nil) }()
+	defer e.wroteDown(ctx, o)
 	var out []status.Result
 	for _, group := range plan.Groups(w.step.Items) {
 		done := make([]deed, len(group))
@@ -209,11 +215,19 @@ func (e *Engine) execute(ctx context.Context, o *observation, w work) ([]status.
 			}
 			if d.outcome.Code != "" {
 				out = append(out, status.Result{Item: group[i], Outcome: d.outcome, Images: d.images})
+				e.refused(group[i], d.outcome)
 			}
 		}
 		e.confirm(ctx, o, confirmed)
 	}
 	return out, nil
+}
+
+// refused counts a deletion that a rule keeps from happening.
+func (e *Engine) refused(it plan.Item, outcome plan.Outcome) {
+	if rule := plan.Refusal(it, outcome); rule != "" {
+		e.Meter.Refused(rule)
+	}
 }
 
 // deed is what was done to one object. An outcome without a code is not
@@ -278,7 +292,7 @@ func (e *Engine) prune(ctx context.Context, o *observation, it plan.Item, w work
 		pruned.Message += " (dry run)"
 		return deed{outcome: pruned}, nil
 	}
-	err := o.cluster.Delete(ctx, *it.Live, o.options.Propagation())
+	err := o.cluster.Delete(ctx, *it.Live, o.options.Propagation(), undesired(o, it, w.progress))
 	if destination.Lost(err) {
 		return deed{}, err
 	}

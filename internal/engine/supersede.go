@@ -42,6 +42,7 @@ func (e *Engine) supersede(
 	decision := e.autoSync(o)
 	o.app = app
 	if decision.Sync {
+		o.reason = decision.Reason
 		r, err = e.begin(ctx, o, automatic(app, o, decision))
 		return r, true, err
 	}

@@ -53,6 +53,7 @@ func (e *Engine) record(ctx context.Context, o *observation, op *v1alpha1.Operat
 	if err != nil {
 		return Result{}, err
 	}
+	e.beganOperation(o, o.app.Status.OperationState, state)
 	o.app = app
 	e.written.forget(e.key(app))
 	if len(o.plan.Hooks()) > 0 {
@@ -124,6 +125,7 @@ func (e *Engine) allowed(o *observation, state *v1alpha1.OperationState, fresh b
 func (e *Engine) blocked(ctx context.Context, o *observation, state *v1alpha1.OperationState, v policy.WindowVerdict) (Result, error) {
 	state = state.DeepCopy()
 	state.Message = "Sync operation blocked by sync window: " + v.Reason
+	e.pauses.begin(e.key(o.app), "window", e.Now())
 	_, err := e.report(ctx, o, state)
 	return Result{After: max(0, v.Next.Sub(e.Now()))}, err
 }
@@ -253,11 +255,15 @@ func (e *Engine) finish(ctx context.Context, o *observation, state *v1alpha1.Ope
 		return Result{}, err
 	}
 	e.written.forget(e.key(app))
+	e.endedOperation(o, state)
+	e.resumed(o)
 	if state.Phase == v1alpha1.OperationSucceeded {
 		e.healed(ctx, app, e.drifts.healed(e.key(app), synced(state), e.Now()))
 	}
 	slog.InfoContext(ctx, "sync ended", "app", e.key(o.app), "phase", state.Phase, "revision", short(o.content.Name()),
-		"objects", len(status.Progress(state).Done), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second), "message", state.Message)
+		"objects", len(status.Progress(state).Done), "took", e.Now().Sub(state.StartedAt.Time).Round(time.Second),
+		"cause", causeOf(ctx), "by", state.Operation.InitiatedBy.Username, "automated", state.Operation.InitiatedBy.Automated,
+		"retries", state.RetryCount, "message", state.Message)
 	// The look behind this status may be older than the target revision, and a
 	// failure may want another attempt: look again.
 	return Result{After: 1}, nil

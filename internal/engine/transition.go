@@ -18,6 +18,9 @@ func (e *Engine) changed(ctx context.Context, was, app *v1alpha1.Application) {
 			slog.InfoContext(ctx, "sync started", "app", e.key(app), "revision", short(transition.Revision(t.Operation)),
 				"by", transition.Initiator(t.Operation), "partial", transition.Partial(t.Operation))
 		}
+		if t.Kind == transition.Deleted {
+			e.letGoOf(app)
+		}
 		e.tell(t)
 	}
 }
@@ -29,7 +32,9 @@ func (e *Engine) refreshed(ctx context.Context, o *observation, start time.Time,
 	if news {
 		level = slog.LevelInfo
 	}
-	slog.Log(ctx, level, "refreshed", "app", e.key(o.app), "revision", short(o.content.Name()), "reason", d.Reason, "took", took)
+	slog.Log(ctx, level, "refreshed", append([]any{
+		"app", e.key(o.app), "cause", causeOf(ctx), "revision", short(o.content.Name()), "reason", d.Reason, "took", took,
+	}, o.took...)...)
 	e.tell(transition.Transition{Kind: transition.Refreshed, App: o.app, At: e.Now(), Took: took, Message: d.Reason})
 }
 
@@ -49,6 +54,8 @@ func (e *Engine) held(ctx context.Context, app *v1alpha1.Application, state *v1a
 		return
 	}
 	slog.WarnContext(ctx, "pruning is held back", "app", e.key(app), "reason", s.Message)
+	e.heldBack(app, state, s)
+	e.Meter.Refused(s.Rule)
 	e.tell(transition.Transition{Kind: transition.PruneHeld, App: app, At: e.Now(), Operation: state, Message: s.Message})
 }
 

@@ -59,6 +59,19 @@ func (k *Cache) Sets() []string {
 	return out
 }
 
+// KnownSets are all ApplicationSets as they are cached. They are shared: copy
+// before a change.
+func (k *Cache) KnownSets() []*v1alpha1.ApplicationSet {
+	objs := k.sets.GetIndexer().List()
+	out := make([]*v1alpha1.ApplicationSet, 0, len(objs))
+	for _, obj := range objs {
+		if set, ok := obj.(*v1alpha1.ApplicationSet); ok {
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
 // PatchApplicationSet writes, and remembers the answer until the watch shows it.
 func (k *Cache) PatchApplicationSet(ctx context.Context, name string, patch []byte, subresource string) (*v1alpha1.ApplicationSet, error) {
 	set, err := k.Client.PatchApplicationSet(ctx, name, patch, subresource)

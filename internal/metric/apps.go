@@ -15,13 +15,27 @@ import (
 
 // apps describes the applications as they are at the moment of a scrape: no
 // event costs anything, and what is gone is gone from the next scrape on.
-type apps struct{ Options }
+type apps struct {
+	Options
+	info, condition, orphans *prometheus.Desc
+}
 
-var (
-	infoDesc = prometheus.NewDesc("argocd_app_info", "Information about an application.",
-		with(ofApp, "autosync_enabled", "repo", "dest_server", "dest_namespace", "sync_status", "health_status", "operation"), nil)
-	conditionDesc = prometheus.NewDesc("argocd_app_condition", "Conditions of an application, by type.", with(ofApp, "condition"), nil)
-)
+func newApps(c *catalogue, o Options) *apps {
+	c.note("argocd_app_labels",
+		"gauge", "Labels of an application: those in controller.metrics.application.labels of argocd-cmd-params-cm, "+
+			"which may change while it runs.", with(ofApp, "label_…"))
+	return &apps{
+		Options: o,
+		info: c.tell("argocd_app_info", "1 for each application, with how it is.", with(ofApp, "autosync_enabled", "repo", "dest_server",
+			"dest_namespace", "sync_status", "health_status", "operation")...),
+		condition: c.tell("argocd_app_condition",
+			"Conditions of an application, by type: those in controller.metrics.application.conditions of "+
+				"argocd-cmd-params-cm; without it all that there are.", with(ofApp, "condition")...),
+		orphans: c.tell("argocd_app_orphaned_resources_count",
+			"Number of objects in an application's namespace that nobody has, where its project "+
+				"asks for that and there are any.", ofApp...),
+	}
+}
 
 // Describe tells nothing: the labels of argocd_app_labels may change while we
 // run, so the collector is an unchecked one.
@@ -30,9 +44,9 @@ func (a *apps) Describe(chan<- *prometheus.Desc) {}
 // Collect tells of every application.
 func (a *apps) Collect(ch chan<- prometheus.Metric) {
 	labels, conditions := a.Labels(), a.Conditions()
-	desc := labelsDesc(labels)
+	desc := labelsDesc("argocd_app_labels", ofApp, labels)
 	for _, app := range a.Apps() {
-		ch <- a.info(app)
+		ch <- a.infoOf(app)
 		name := []string{app.Namespace, app.Name, app.ProjectName()}
 		if len(labels) > 0 {
 			values := name
@@ -48,12 +62,15 @@ func (a *apps) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 		for t, n := range types {
-			ch <- gauge(conditionDesc, n, with(name, t)...)
+			ch <- gauge(a.condition, n, with(name, t)...)
+		}
+		if n := orphaned(app); n > 0 {
+			ch <- gauge(a.orphans, n, name...)
 		}
 	}
 }
 
-func (a *apps) info(app *v1alpha1.Application) prometheus.Metric {
+func (a *apps) infoOf(app *v1alpha1.Application) prometheus.Metric {
 	operation, repo := "", ""
 	switch {
 	case app.DeletionTimestamp != nil:
@@ -64,7 +81,7 @@ func (a *apps) info(app *v1alpha1.Application) prometheus.Metric {
 	if sources := app.Sources(); len(sources) > 0 {
 		repo = address(sources[0].RepoURL)
 	}
-	return gauge(infoDesc, 1, app.Namespace, app.Name, app.ProjectName(),
+	return gauge(a.info, 1, app.Namespace, app.Name, app.ProjectName(),
 		strconv.FormatBool(app.Spec.SyncPolicy.AutomatedEnabled()), repo,
 		a.Server(app.Spec.Destination), app.Spec.Destination.Namespace,
 		cmp.Or(string(app.Status.Sync.Status), string(v1alpha1.SyncStatusCodeUnknown)),
@@ -81,54 +98,31 @@ func address(repo string) string {
 	return strings.TrimSuffix(repo, ".git")
 }
 
+// orphaned is how many objects the warning of an application is about: the number is in its words.
+func orphaned(app *v1alpha1.Application) float64 {
+	for _, c := range app.Status.Conditions {
+		if c.Type == v1alpha1.ApplicationConditionOrphanedResourceWarning {
+			for word := range strings.FieldsSeq(c.Message) {
+				if n, err := strconv.Atoi(word); err == nil {
+					return float64(n)
+				}
+			}
+			return 1
+		}
+	}
+	return 0
+}
+
 var notInLabels = regexp.MustCompile(`[^a-zA-Z0-9_]`)
 
-func labelsDesc(labels []string) *prometheus.Desc {
-	names := with(ofApp)
+func labelsDesc(name string, of, labels []string) *prometheus.Desc {
+	names := with(of)
 	for _, l := range labels {
 		names = append(names, "label_"+notInLabels.ReplaceAllString(l, "_"))
 	}
-	return prometheus.NewDesc("argocd_app_labels", "Labels of an application.", names, nil)
+	return prometheus.NewDesc(name, "Labels, as the settings choose them.", names, nil)
 }
 
 func gauge(d *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-}
-
-// clusters describes the destinations.
-type clusters struct{ clusters func() []Cluster }
-
-var (
-	clusterInfoDesc = clusterDesc("argocd_cluster_info", "Information about a cluster.", "k8s_version", "name")
-	connectionDesc  = clusterDesc("argocd_cluster_connection_status", "1 if a cluster answers.", "k8s_version")
-	kindsDesc       = clusterDesc("argocd_cluster_api_resources", "Number of kinds that are watched.")
-	objectsDesc     = clusterDesc("argocd_cluster_api_resource_objects", "Number of objects that are known.")
-	cacheAgeDesc    = clusterDesc("argocd_cluster_cache_age_seconds", "Age of the first reading; watches keep it current.")
-	clusterDescs    = []*prometheus.Desc{clusterInfoDesc, connectionDesc, kindsDesc, objectsDesc, cacheAgeDesc}
-)
-
-func clusterDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, append([]string{"server"}, labels...), nil)
-}
-
-// Describe lists the metrics.
-func (c *clusters) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range clusterDescs {
-		ch <- d
-	}
-}
-
-// Collect tells of every cluster.
-func (c *clusters) Collect(ch chan<- prometheus.Metric) {
-	for _, k := range c.clusters() {
-		connected := 0.0
-		if k.Connected {
-			connected = 1
-		}
-		ch <- gauge(clusterInfoDesc, 1, k.Server, k.Version, k.Name)
-		ch <- gauge(connectionDesc, connected, k.Server, k.Version)
-		ch <- gauge(kindsDesc, float64(k.Kinds), k.Server)
-		ch <- gauge(objectsDesc, float64(k.Objects), k.Server)
-		ch <- gauge(cacheAgeDesc, k.Age.Seconds(), k.Server)
-	}
 }

@@ -20,18 +20,25 @@ import (
 type Options struct {
 	// Apps are the applications as they are cached. They are shared.
 	Apps func() []*v1alpha1.Application
+	// Sets are the ApplicationSets, and Owned how many applications one has.
+	Sets  func() []*v1alpha1.ApplicationSet
+	Owned func(*v1alpha1.ApplicationSet) int
 	// Server is the address of a destination that may have only a name.
 	Server func(v1alpha1.ApplicationDestination) string
-	// Labels are the labels of applications that argocd_app_labels has, and
-	// Conditions the types that argocd_app_condition has; none are all.
+	// Labels are the labels of applications that argocd_app_labels has,
+	// SetLabels those of argocd_appset_labels, and Conditions the types that
+	// argocd_app_condition has; none are all.
 	Labels     func() []string
+	SetLabels  func() []string
 	Conditions func() []string
 	Clusters   func() []Cluster
 	// Audits is how many objects were checked against the server, and how many
 	// of them were thought to be in sync and were not.
 	Audits func() (asked, wrong int64)
-	// LostEvents is how many events were not written.
-	LostEvents func() (dropped, failed int64)
+	// LostEvents is how many events were not written, and LostRecords how many
+	// lines of the audit log.
+	LostEvents  func() (dropped, failed int64)
+	LostRecords func() int64
 	// Leading says that this process is the replica that acts, and Refused how many
 	// writes were not made because it was not.
 	Leading func() bool
@@ -48,11 +55,17 @@ type Cluster struct {
 	Kinds, Objects int
 	// Age is how old the oldest part of what is known is.
 	Age time.Duration
+	// Lag is how late the watches told of a write of ours, the last time.
+	Lag time.Duration
+	// Waiting is how many applications wait to be looked at, and Oldest how long
+	// the first of them does.
+	Waiting int
+	Oldest  time.Duration
 }
 
 // Metrics counts.
 type Metrics struct {
-	registry      *prometheus.Registry
+	catalogue
 	ready         func() (string, bool)
 	server        func(v1alpha1.ApplicationDestination) string
 	syncs         *prometheus.CounterVec
@@ -62,6 +75,9 @@ type Metrics struct {
 	held          *prometheus.CounterVec
 	drifts        *prometheus.CounterVec
 	queues        *queues
+	work          work
+	requests      requests
+	fetches       fetches
 }
 
 // ofApp are the labels that name an application.
@@ -69,53 +85,47 @@ var ofApp = []string{"namespace", "name", "project"}
 
 // New makes the metrics.
 func New(o Options) *Metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	m := &Metrics{
-		registry: prometheus.NewRegistry(), server: o.Server, ready: o.Ready,
-		syncs: counter("argocd_app_sync_total", "Number of application syncs.",
-			with(ofApp, "dest_server", "phase", "dry_run")...),
-		syncSeconds: counter("argocd_app_sync_duration_seconds_total", "Seconds that application syncs took, in total.",
-			with(ofApp, "dest_server")...),
-		reconciles: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "argocd_app_reconcile", Help: "Seconds that looks at applications took.",
-			Buckets: []float64{0.25, .5, 1, 2, 4, 8, 16},
-		}, []string{"namespace", "dest_server"}),
-		clusterEvents: counter("argocd_cluster_events_total", "Number of changes of live objects that mattered to somebody.",
-			"server", "group", "kind"),
-		held:   counter("towline_prune_held_total", "Number of times that a deletion was held back.", ofApp...),
-		drifts: counter("towline_drift_healed_total", "Number of fields that somebody changed and that were set right.", ofApp...),
-	}
-	m.queues = newQueues(m.registry)
-	m.registry.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.syncs, m.syncSeconds, m.reconciles, m.clusterEvents, m.held, m.drifts,
-		&apps{Options: o}, &clusters{clusters: o.Clusters},
-	)
-	m.registry.MustRegister(
-		count("towline_gate_audits_total", "Number of objects that were checked against the server though nothing had changed.",
-			func() int64 { n, _ := o.Audits(); return n }),
-		count("towline_gate_wrong_total", "Number of those that were thought to be in sync and were not. Each is a bug.",
-			func() int64 { _, n := o.Audits(); return n }),
-		count("towline_events_dropped_total", "Number of Kubernetes Events that were dropped because too many waited.",
-			func() int64 { n, _ := o.LostEvents(); return n }),
-		count("towline_events_failed_total", "Number of Kubernetes Events that the server did not take.",
-			func() int64 { _, n := o.LostEvents(); return n }),
-		count("towline_writes_refused_total", "Number of writes that were not made because this replica does not lead.", o.Refused),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "towline_leading", Help: "1 if this is the replica that acts."},
-			func() float64 {
-				if o.Leading() {
-					return 1
-				}
-				return 0
-			}),
-	)
+	m := &Metrics{catalogue: catalogue{registry: prometheus.NewRegistry()}, server: o.Server, ready: o.Ready}
+	m.syncs = m.counter("argocd_app_sync_total", "Number of application syncs.", with(ofApp, "dest_server", "phase", "dry_run")...)
+	m.syncSeconds = m.counter("argocd_app_sync_duration_seconds_total",
+		"Seconds that application syncs took, in total; whole ones, as the status keeps times.",
+		with(ofApp, "dest_server")...)
+	m.reconciles = m.histogram("argocd_app_reconcile", "Seconds that looks at applications took; one that nothing asks for is not made.",
+		[]float64{0.25, .5, 1, 2, 4, 8, 16}, "namespace", "dest_server")
+	m.clusterEvents = m.counter("argocd_cluster_events_total",
+		"Number of changes of live objects that mattered to somebody.", "server", "group", "kind")
+	m.held = m.counter("towline_prune_held_total", "Number of times that a deletion was held back.", ofApp...)
+	m.drifts = m.counter("towline_drift_healed_total", "Number of fields that somebody changed and that were set right.", ofApp...)
+	m.queues = newQueues(&m.catalogue)
+	m.work = newWork(&m.catalogue)
+	m.requests = newRequests(&m.catalogue)
+	m.fetches = newFetches(&m.catalogue)
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newApps(&m.catalogue, o), newSets(&m.catalogue, o), newClusters(&m.catalogue, o))
+	m.told(o)
 	return m
 }
 
-func count(name, help string, value func() int64) prometheus.CounterFunc {
-	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+// told are those that others count.
+func (m *Metrics) told(o Options) {
+	m.count("towline_gate_audits_total", "Number of objects that were checked against the server though nothing had changed.",
+		func() int64 { n, _ := o.Audits(); return n })
+	m.count("towline_gate_wrong_total", "Number of those that were thought to be in sync and were not. Each is a bug: alert on any.",
+		func() int64 { _, n := o.Audits(); return n })
+	m.count("towline_events_dropped_total", "Number of Kubernetes Events that were dropped because too many waited.",
+		func() int64 { n, _ := o.LostEvents(); return n })
+	m.count("towline_events_failed_total", "Number of Kubernetes Events that the server did not take.",
+		func() int64 { _, n := o.LostEvents(); return n })
+	m.count("towline_audit_lost_total", "Number of records of the audit log that could not be written: alert on any.", o.LostRecords)
+	m.count("towline_writes_refused_total", "Number of writes that were not made because this replica does not lead.", o.Refused)
+	m.note("towline_leading", "gauge", "1 for the replica that acts.", nil)
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "towline_leading", Help: "1 for the replica that acts."},
+		func() float64 {
+			if o.Leading() {
+				return 1
+			}
+			return 0
+		}))
 }
 
 func with(labels []string, more ...string) []string {
@@ -151,7 +161,12 @@ func (m *Metrics) ObjectChanged(server, group, kind string) {
 // memory would grow with every application that ever was.
 func (m *Metrics) Forget(app *v1alpha1.Application) {
 	gone := prometheus.Labels{"namespace": app.Namespace, "name": app.Name}
-	for _, v := range []*prometheus.CounterVec{m.syncs, m.syncSeconds, m.held, m.drifts} {
+	for _, v := range []*prometheus.CounterVec{m.syncs, m.syncSeconds, m.held, m.drifts, m.work.asked} {
 		v.DeletePartialMatch(gone)
 	}
+}
+
+// ForgetSet does so for an ApplicationSet.
+func (m *Metrics) ForgetSet(set *v1alpha1.ApplicationSet) {
+	m.work.sets.DeletePartialMatch(prometheus.Labels{"namespace": set.Namespace, "name": set.Name})
 }

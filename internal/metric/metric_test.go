@@ -44,13 +44,24 @@ func metrics(apps ...*v1alpha1.Application) *metric.Metrics {
 		Labels:     func() []string { return []string{"example.com/team"} },
 		Conditions: func() []string { return nil },
 		Clusters: func() []metric.Cluster {
-			return []metric.Cluster{{Server: server, Name: "in-cluster", Version: "v1.36.0", Connected: true, Kinds: 60, Objects: 700, Age: time.Minute}}
+			return []metric.Cluster{{Server: server, Name: "in-cluster", Version: "v1.36.0", Connected: true, Kinds: 60, Objects: 700, Age: time.Minute, Lag: 20 * time.Millisecond, Waiting: 3, Oldest: 2 * time.Second}}
 		},
-		Audits:     func() (int64, int64) { return 7, 1 },
-		LostEvents: func() (int64, int64) { return 3, 2 },
-		Leading:    func() bool { return true },
-		Refused:    func() int64 { return 4 },
-		Ready:      func() (string, bool) { return "reading", false },
+		Audits:      func() (int64, int64) { return 7, 1 },
+		LostEvents:  func() (int64, int64) { return 3, 2 },
+		LostRecords: func() int64 { return 5 },
+		Sets: func() []*v1alpha1.ApplicationSet {
+			return []*v1alpha1.ApplicationSet{{
+				ObjectMeta: metav1.ObjectMeta{Name: "fleet", Namespace: "argocd", Labels: map[string]string{"tier": "gold"}},
+				Status: v1alpha1.ApplicationSetStatus{Conditions: []v1alpha1.ApplicationSetCondition{
+					{Type: v1alpha1.ApplicationSetConditionResourcesUpToDate, Reason: "ApplicationSetUpToDate"},
+				}},
+			}}
+		},
+		Owned:     func(*v1alpha1.ApplicationSet) int { return 2 },
+		SetLabels: func() []string { return []string{"tier"} },
+		Leading:   func() bool { return true },
+		Refused:   func() int64 { return 4 },
+		Ready:     func() (string, bool) { return "reading", false },
 	})
 }
 
@@ -98,19 +109,27 @@ argocd_app_reconcile_sum{dest_server="https://kubernetes.default.svc",namespace=
 argocd_app_reconcile_count{dest_server="https://kubernetes.default.svc",namespace="argocd"} 1
 argocd_app_sync_duration_seconds_total{dest_server="https://kubernetes.default.svc",name="shop",namespace="argocd",project="sales"} 5
 argocd_app_sync_total{dest_server="https://kubernetes.default.svc",dry_run="false",name="shop",namespace="argocd",phase="Succeeded",project="sales"} 1
+argocd_appset_info{name="fleet",namespace="argocd",resource_update_status="ApplicationSetUpToDate"} 1
+argocd_appset_labels{label_tier="gold",name="fleet",namespace="argocd"} 1
+argocd_appset_owned_applications{name="fleet",namespace="argocd"} 2
 argocd_cluster_api_resource_objects{server="https://kubernetes.default.svc"} 700
 argocd_cluster_api_resources{server="https://kubernetes.default.svc"} 60
 argocd_cluster_cache_age_seconds{server="https://kubernetes.default.svc"} 60
 argocd_cluster_connection_status{k8s_version="v1.36.0",server="https://kubernetes.default.svc"} 1
 argocd_cluster_events_total{group="apps",kind="Deployment",server="https://kubernetes.default.svc"} 1
 argocd_cluster_info{k8s_version="v1.36.0",name="in-cluster",server="https://kubernetes.default.svc"} 1
+towline_audit_lost_total 5
+towline_cluster_index_lag_seconds{server="https://kubernetes.default.svc"} 0.02
 towline_drift_healed_total{name="shop",namespace="argocd",project="sales"} 2
+towline_dry_runs_total 0
 towline_events_dropped_total 3
 towline_events_failed_total 2
 towline_gate_audits_total 7
 towline_gate_wrong_total 1
 towline_leading 1
 towline_prune_held_total{name="shop",namespace="argocd",project="sales"} 1
+towline_queue_oldest_seconds{server="https://kubernetes.default.svc"} 2
+towline_queue_waiting{server="https://kubernetes.default.svc"} 3
 towline_writes_refused_total 4`, "\n")
 	if d := cmp.Diff(want, scrape(t, m)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

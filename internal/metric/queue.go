@@ -13,34 +13,18 @@ type queues struct {
 	latency, work              *prometheus.HistogramVec
 }
 
-func newQueues(r prometheus.Registerer) *queues {
-	name := []string{"name"}
+func newQueues(c *catalogue) *queues {
 	buckets := prometheus.ExponentialBuckets(1e-6, 10, 10)
-	q := &queues{
-		depth: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "workqueue_depth", Help: "Number of items that wait.",
-		}, name),
-		unfinished: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "workqueue_unfinished_work_seconds", Help: "Seconds of work that is under way, over all workers.",
-		}, name),
-		longest: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "workqueue_longest_running_processor_seconds", Help: "Seconds that the slowest worker has been at its item.",
-		}, name),
-		adds: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "workqueue_adds_total", Help: "Number of items that were added.",
-		}, name),
-		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "workqueue_retries_total", Help: "Number of items that were added to be done later or again.",
-		}, name),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "workqueue_queue_duration_seconds", Help: "Seconds that items waited.", Buckets: buckets,
-		}, name),
-		work: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "workqueue_work_duration_seconds", Help: "Seconds that items took.", Buckets: buckets,
-		}, name),
+	return &queues{
+		depth: c.gauge("workqueue_depth",
+			"Number of items that wait: app_reconciliation_queue, project_reconciliation_queue and the sets'.", "name"),
+		unfinished: c.gauge("workqueue_unfinished_work_seconds", "Seconds of work that is under way, over all workers.", "name"),
+		longest:    c.gauge("workqueue_longest_running_processor_seconds", "Seconds that the slowest worker has been at its item.", "name"),
+		adds:       c.counter("workqueue_adds_total", "Number of items that were added.", "name"),
+		retries:    c.counter("workqueue_retries_total", "Number of items that were added to be done later or again.", "name"),
+		latency:    c.histogram("workqueue_queue_duration_seconds", "Seconds that items waited.", buckets, "name"),
+		work:       c.histogram("workqueue_work_duration_seconds", "Seconds that items took.", buckets, "name"),
 	}
-	r.MustRegister(q.depth, q.unfinished, q.longest, q.adds, q.retries, q.latency, q.work)
-	return q
 }
 
 // Queues gives work queues their metrics.

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/towline-cd/towline/internal/core/journal"
 )
 
 // answer is what is being told to a request: everything that leaves the server passes it.
@@ -246,11 +248,33 @@ func (s *Server) finish(a *answer) {
 		attrs = append(attrs, "error", a.hushed(logged(a.cause)))
 	}
 	slog.Log(a.request.Context(), level, "request answered", attrs...)
-	a.audit()
+	s.Answered(a.request.Method, pattern, a.status, time.Since(a.began))
+	s.audit(a)
+}
+
+// who is on whose behalf a request is.
+func (a *answer) who() journal.Who {
+	c := a.req.Caller
+	who := journal.Who{Subject: c.Subject, Groups: c.Groups, Address: a.req.from(), Token: c.TokenID, Request: a.id}
+	if c.Username != c.Subject {
+		who.Name = c.Username
+	}
+	return who
+}
+
+// worthWriting says that a request has a place in the journal. Strangers must not be able to fill it: what they sent was
+// not let in, or is a hint to look that changes nothing. That they tried to sign in is told, as often as the limit lets them.
+func worthWriting(a *answer) bool {
+	switch {
+	case a.route.Hook, a.status == http.StatusTooManyRequests:
+		return false
+	default:
+		return a.route.Open || a.status != http.StatusUnauthorized
+	}
 }
 
 // audit says who wanted to change what, from where, and what came of it. Nothing of what was sent is said.
-func (a *answer) audit() {
+func (s *Server) audit(a *answer) {
 	if a.req == nil || safe(a.request.Method) || a.route.Reads || a.req.passed {
 		return
 	}
@@ -260,6 +284,20 @@ func (a *answer) audit() {
 		"does", a.request.Method + " " + a.route.Pattern, "rights", req.verbs, "object", a.hushed(oneLine(req.object)), "status", a.status,
 	}
 	slog.InfoContext(a.request.Context(), "audit", append(attrs, req.noted...)...)
+	if !worthWriting(a) {
+		return
+	}
+	asked := &journal.Asked{
+		Does: a.request.Method + " " + a.route.Pattern, Rights: req.verbs, Object: a.hushed(oneLine(req.object)), Status: a.status,
+	}
+	for i := 0; i+1 < len(req.noted); i += 2 {
+		if asked.Notes == nil {
+			asked.Notes = map[string]string{}
+		}
+		asked.Notes[fmt.Sprint(req.noted[i])] = a.hushed(oneLine(fmt.Sprint(req.noted[i+1])))
+	}
+	// It is of the time when it was asked: what came of it may be written already.
+	s.Journal(journal.Record{Kind: journal.Request, Time: a.began, By: a.who(), Asked: asked})
 }
 
 // hushed is a text for the log, without what must not be told.

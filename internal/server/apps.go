@@ -258,4 +258,7 @@ func (w *waits[T]) tell(name string, what T) {
 }
 
 // ApplicationChanged tells those who wait; app is nil for one that is gone. It does not block.
-func (s *Server) ApplicationChanged(name string, app *v1alpha1.Application) { s.waits.tell(name, app) }
+func (s *Server) ApplicationChanged(name string, app *v1alpha1.Application) {
+	s.paces.see(name, app)
+	s.waits.tell(name, app)
+}

@@ -98,10 +98,11 @@ func (s *Server) createApp(req *Request) (any, error) {
 	case !req.flagOr("upsert", false):
 		return nil, badRequest(fmt.Sprintf("application %q is there already and is another one; upsert=true changes it", wanted.Name))
 	}
-	return s.told(req)(s.amend(req, name, amendment{version: wanted.ResourceVersion, edit: func(now *v1alpha1.Application) error {
+	a := amendment{version: wanted.ResourceVersion, dryRun: req.Flag("dryRun"), edit: func(now *v1alpha1.Application) error {
 		wish.Add(now, wanted)
 		return nil
-	}}))
+	}}
+	return s.told(req)(s.amend(req, name, a))
 }
 
 func (s *Server) makeApp(req *Request, wanted *v1alpha1.Application) (any, error) {
@@ -119,6 +120,10 @@ func (s *Server) makeApp(req *Request, wanted *v1alpha1.Application) (any, error
 	wanted.Status = v1alpha1.ApplicationStatus{}
 	wanted.APIVersion, wanted.Kind = v1alpha1.GroupVersion().String(), v1alpha1.ApplicationKind
 	wanted.Spec.Project = wanted.ProjectName()
+	if req.Flag("dryRun") {
+		req.note("dryRun", true)
+		return req.shower().application(wanted), nil
+	}
 	made, err := s.Writing.Applications.Create(req, wanted)
 	if conflict(err) {
 		return nil, errMoved
@@ -144,7 +149,9 @@ func (r *Request) username() string { return cmp.Or(r.Caller.Username, r.Caller.
 type amendment struct {
 	// version is the one that the caller looked at; empty is any.
 	version string
-	edit    func(now *v1alpha1.Application) error
+	// dryRun says that it is only asked whether it could be.
+	dryRun bool
+	edit   func(now *v1alpha1.Application) error
 }
 
 // amend reads an application, has it edited, looks whether that may be, and writes what changed; again and again while
@@ -174,6 +181,10 @@ func (s *Server) amend(req *Request, name string, a amendment) (*v1alpha1.Applic
 		}
 		if patch == nil {
 			return before, nil
+		}
+		if a.dryRun {
+			req.note("dryRun", true)
+			return now, nil
 		}
 		out, err := s.Writing.Applications.Patch(req, name, patch)
 		if !conflict(err) {
@@ -236,14 +247,15 @@ func (s *Server) updateApp(req *Request) (any, error) {
 	if err := req.Body(wanted); err != nil {
 		return nil, err
 	}
-	return s.told(req)(s.amend(req, s.appKey(req), amendment{version: wanted.ResourceVersion, edit: func(now *v1alpha1.Application) error {
+	a := amendment{version: wanted.ResourceVersion, dryRun: req.Flag("dryRun"), edit: func(now *v1alpha1.Application) error {
 		next := wanted.DeepCopy()
 		if err := s.unmask(now, next); err != nil {
 			return err
 		}
 		wish.Declare(now, next)
 		return nil
-	}}))
+	}}
+	return s.told(req)(s.amend(req, s.appKey(req), a))
 }
 
 // updateSpec makes the spec of an application what the body says.

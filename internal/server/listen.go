@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -74,7 +75,7 @@ func Serve(ctx context.Context, l Listening, handler http.Handler) error {
 	if l.Insecure {
 		err = server.Serve(listener)
 	} else {
-		err = server.ServeTLS(listener, "", "")
+		err = serveTLS(ctx, server, listener)
 	}
 	if !errors.Is(err, http.ErrServerClosed) {
 		stop()
@@ -82,6 +83,21 @@ func Serve(ctx context.Context, l Listening, handler http.Handler) error {
 	}
 	<-done
 	return nil
+}
+
+// serveTLS answers those who speak TLS, and sends the others there.
+func serveTLS(ctx context.Context, server *http.Server, listener net.Listener) error {
+	sorted := newSorter(listener)
+	plain := redirecting(ctx)
+	var wg sync.WaitGroup
+	wg.Go(sorted.run)
+	wg.Go(func() { _ = plain.Serve(side{sorted, sorted.plain}) })
+	err := server.ServeTLS(side{sorted, sorted.secure}, "", "")
+	sorted.close()
+	_ = listener.Close()
+	_ = plain.Close()
+	wg.Wait()
+	return err
 }
 
 func (l Listening) tls(now time.Time) (*tls.Config, error) {

@@ -287,6 +287,9 @@ type TimelineResult struct {
 	Message   string `json:"message,omitempty"`
 	Hook      string `json:"hook,omitempty"`
 	HookPhase string `json:"hookPhase,omitempty"`
+	// BeganAt and EndedAt are when this process saw the object begin and end, where it saw the sync run.
+	BeganAt *time.Time `json:"beganAt,omitempty"`
+	EndedAt *time.Time `json:"endedAt,omitempty"`
 }
 
 // TimelinePast is an earlier sync.
@@ -327,7 +330,7 @@ func (s *Server) timeline(req *Request) (any, error) {
 	out.Seconds = max(end.Sub(began).Seconds(), 0)
 	if r := op.SyncResult; r != nil {
 		out.Revision, out.Revisions = r.Revision, r.Revisions
-		out.Phases, out.Waiting = phasesOf(req, r.Resources)
+		out.Phases, out.Waiting = phasesOf(req, r.Resources, s.paces.of(s.appKey(req), op.StartedAt.Time))
 		if op.FinishedAt != nil {
 			// Of the last wave nobody says that it is over.
 			out.Waiting = nil
@@ -337,7 +340,9 @@ func (s *Server) timeline(req *Request) (any, error) {
 }
 
 // phasesOf puts the results of a sync into its phases, in the order in which they were recorded.
-func phasesOf(req *Request, results v1alpha1.ResourceResults) (phases []TimelinePhase, waiting []Key) {
+func phasesOf(req *Request, results v1alpha1.ResourceResults, seen func(v1alpha1.ResourceResult) (span, bool)) (
+	phases []TimelinePhase, waiting []Key,
+) {
 	phases = []TimelinePhase{}
 	for _, r := range results {
 		k := Key{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
@@ -346,9 +351,13 @@ func phasesOf(req *Request, results v1alpha1.ResourceResults) (phases []Timeline
 			i = len(phases)
 			phases = append(phases, TimelinePhase{Phase: string(r.SyncPhase)})
 		}
-		phases[i].Results = append(phases[i].Results, TimelineResult{
+		told := TimelineResult{
 			Key: k, Status: string(r.Status), Message: req.hush(r.Message), Hook: string(r.HookType), HookPhase: string(r.HookPhase),
-		})
+		}
+		if at, known := seen(r); known {
+			told.BeganAt, told.EndedAt = pointer(at.Began), pointer(at.Ended)
+		}
+		phases[i].Results = append(phases[i].Results, told)
 		if r.HookPhase == v1alpha1.OperationRunning {
 			waiting = append(waiting, k)
 		}

@@ -178,6 +178,3 @@ func (s *Server) plugins(*Request) (any, error) {
 	}
 	return out, nil
 }
-
-// noItems is the answer for notifications, which are not sent by this version.
-func noItems(*Request) (any, error) { return Items[PluginName]{Items: []PluginName{}}, nil }

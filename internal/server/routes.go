@@ -103,7 +103,7 @@ var (
 func (s *Server) routes() []*Route {
 	return slices.Concat(s.generalRoutes(), s.peopleRoutes(), s.appRoutes(), s.ownRoutes(), s.streamRoutes(),
 		s.setRoutes(), s.projectRoutes(),
-		s.placeRoutes(), s.writeRoutes(), s.hookRoutes(), s.signOnRoutes(), s.pageRoutes())
+		s.placeRoutes(), s.typedRoutes(), s.writeRoutes(), s.hookRoutes(), s.signOnRoutes(), s.profileRoutes(), s.pageRoutes())
 }
 
 func (s *Server) generalRoutes() []*Route {
@@ -127,9 +127,12 @@ func (s *Server) generalRoutes() []*Route {
 		get("/download/{file}", "The towline program, whatever the file is called", s.download, nil),
 		get("/api/v1/settings", "The settings of the installation; more of them for those who signed in", s.settings, SettingsAnswer{}),
 		signed("/api/v1/settings/plugins", "The config management plugins", s.plugins, PluginList{}),
-		signed("/api/v1/notifications/services", "Always empty: notifications are not sent", noItems, Items[PluginName]{}),
-		signed("/api/v1/notifications/templates", "Always empty: notifications are not sent", noItems, Items[PluginName]{}),
-		signed("/api/v1/notifications/triggers", "Always empty: notifications are not sent", noItems, Items[PluginName]{}),
+		signed("/api/v1/notifications/services", "The services that notifications go through",
+			s.noticeList(func(n Notices) []string { return n.Services }), Items[PluginName]{}),
+		signed("/api/v1/notifications/templates", "The templates of notifications",
+			s.noticeList(func(n Notices) []string { return n.Templates }), Items[PluginName]{}),
+		signed("/api/v1/notifications/triggers", "The triggers of notifications",
+			s.noticeList(func(n Notices) []string { return n.Triggers }), Items[PluginName]{}),
 	}
 }
 

@@ -20,6 +20,7 @@ func (s *Server) writeRoutes() []*Route {
 
 var (
 	upsertParam   = Param{"upsert", "boolean", "change one that is there"}
+	appDryParam   = Param{"dryRun", "boolean", "ask only whether it could be"}
 	validateParam = Param{"validate", "boolean", "taken and not needed: what is stored is always looked at first"}
 )
 
@@ -42,11 +43,11 @@ func (s *Server) appWrites() []*Route {
 		{
 			Method: http.MethodPost, Pattern: "/api/v1/applications", Summary: "Make an application, or with upsert change one",
 			Resource: "applications", Verb: "create", Find: s.findGivenApp, Handle: s.createApp, In: Application{}, Out: Application{},
-			Query: []Param{upsertParam, validateParam}, Limit: mostApp,
+			Query: []Param{upsertParam, validateParam, appDryParam}, Limit: mostApp,
 		},
 		one(http.MethodPut, "", "Make an application what the body says", s.updateApp, Route{
 			Verb: "update", Find: s.findPutApp, In: Application{}, Out: Application{},
-			Query: append(slices.Clone(appParams), validateParam),
+			Query: append(slices.Clone(appParams), validateParam, appDryParam),
 		}),
 		one(http.MethodPut, "/spec", "Make the spec of an application what the body says", s.updateSpec, Route{
 			Verb: "update", In: v1alpha1.ApplicationSpec{}, Out: v1alpha1.ApplicationSpec{},

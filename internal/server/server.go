@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/journal"
 	"github.com/towline-cd/towline/internal/core/secret"
+	"github.com/towline-cd/towline/internal/engine"
 )
 
 // Caller is who asks, as a token proved it.
@@ -197,6 +199,12 @@ type Options struct {
 	// Writing is where what people declare is written, and Hands do what they ask for in clusters: the engine.
 	Writing Writing
 	Hands   Hands
+	// Journal is told of every request that changes something, and of those that were not let; nil is that nobody writes
+	// them down.
+	Journal func(journal.Record)
+	// Answered is told of every answer: the route by its pattern, the status, and how long it took. It must not block; nil
+	// is that nobody counts.
+	Answered func(method, route string, status int, took time.Duration)
 	// Hooks takes webhooks.
 	Hooks Hooks
 	// Listing answers lists of applications; nil has them answered here, in the form that Argo CD has.
@@ -210,6 +218,8 @@ type Options struct {
 	Forward http.Handler
 	// Pages are the files of the UI; nil serves none.
 	Pages fs.FS
+	// Notices are what there is to subscribe to; nil is nothing.
+	Notices func() Notices
 	// Binary is the path of this program, for those who download it; empty is nowhere.
 	Binary string
 	Now    func() time.Time
@@ -223,6 +233,7 @@ type Server struct {
 	waits *waits[*v1alpha1.Application]
 	// topics are those who wait for something else than an application.
 	topics *waits[struct{}]
+	paces  *paces
 	hooks  *hooks
 	// recheck is how often it is looked whether a stream may go on.
 	recheck time.Duration
@@ -238,12 +249,19 @@ func New(o Options) (*Server, error) {
 	if o.Settings == nil {
 		o.Settings = func() Settings { return Settings{} }
 	}
+	if o.Answered == nil {
+		o.Answered = func(string, string, int, time.Duration) {}
+	}
+	if o.Journal == nil {
+		o.Journal = func(journal.Record) {}
+	}
 	if o.Ready == nil {
 		o.Ready = func() error { return nil }
 	}
 	s := &Server{
 		Options: o, open: newLimiter(openRate, openBurst), recheck: usualRecheck,
-		waits: newWaits[*v1alpha1.Application](), topics: newWaits[struct{}](), hooks: newHooks(),
+		waits: newWaits[*v1alpha1.Application](), topics: newWaits[struct{}](), paces: newPaces(o.Now),
+		hooks: newHooks(),
 	}
 	var err error
 	if s.table, err = newTable(s.routes()); err != nil {
@@ -320,6 +338,7 @@ func (s *Server) serve(a *answer, path string, identify identifier) {
 	}
 	a.request = a.request.WithContext(context.WithValue(a.request.Context(), requestKey{}, req))
 	req.Request = a.request
+	req.Context = engine.OnBehalf(req.Context, a.who())
 	if (route.Live || refreshes(req)) && s.Forward != nil && s.Leading != nil && !s.Leading() {
 		a.status, req.passed = http.StatusOK, true
 		if req.read {

@@ -64,6 +64,12 @@ type Settings struct {
 	Fetching Fetching
 	// Metrics is what is told to whoever scrapes.
 	Metrics Metrics
+	// NotifySelfService lets the namespaces of applications have configurations of notifications of their own. It is read
+	// once, at the start.
+	NotifySelfService bool
+	// Logging and Tracing are how the process tells of itself.
+	Logging Logging
+	Tracing Tracing
 	// Accounts are the local accounts and how they sign in; never nil.
 	Accounts *account.Config
 	// Serving is how the server answers.
@@ -103,6 +109,8 @@ func parse(data, params map[string]string) Settings {
 	var problems []string
 	s.Sync, problems = parseSync(data, params)
 	s.Metrics = parseMetrics(params)
+	s.NotifySelfService = params[v1alpha1.KeyParamNotifySelfService] == "true"
+	s.Logging, s.Tracing = parseLogging(params), parseTracing(params)
 	var ofServing []string
 	s.Serving, ofServing = parseServing(data, params)
 	var ofSets setReader

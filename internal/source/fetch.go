@@ -77,7 +77,9 @@ func (s *Store) fetch(ctx context.Context, repo *repository, commit string) erro
 		return err
 	}
 	s.fetches.Add(1)
+	begun := s.now()
 	err := s.transfer(ctx, repo, commit)
+	s.tell(Asked{Repo: repo.at.shown, What: "fetch", Revision: commit, Took: s.now().Sub(begun), Err: err})
 	if err == nil {
 		err = s.keep(ctx, repo, commit)
 	}

@@ -137,10 +137,12 @@ func (s *Store) listRefs(ctx context.Context, repo *repository, asked time.Time)
 	}
 	defer end()
 	s.lsRemotes.Add(1)
+	begun := s.now()
 	out, err := s.lsRemote(ctx, repo)
 	if repo.elsewhere(err) {
 		out, err = s.lsRemote(ctx, repo)
 	}
+	s.tell(Asked{Repo: repo.at.shown, What: "ls-remote", Took: s.now().Sub(begun), Err: err})
 	if err != nil {
 		return nil, err
 	}

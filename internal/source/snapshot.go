@@ -26,12 +26,13 @@ type snapshot struct {
 	lend    func(fresh bool) (*lent, error)
 	mounts  mounts
 	large   large
+	folders *folders
 	end     context.CancelFunc
 
-	mu     sync.Mutex // held while the process is spoken to
-	reader *lent      // nil until it is needed
-	fresh  bool       // no process that read for others will do
-	trees  map[string][]entry
+	mu     sync.Mutex      // held while the process is spoken to
+	reader *lent           // nil until it is needed
+	fresh  bool            // no process that read for others will do
+	seen   map[string]bool // the folders whose names were counted
 	root   entry
 	closed bool
 }
@@ -47,7 +48,7 @@ func (s *Store) newSnapshot(ctx context.Context, of manifest.Origin, repo *repos
 	// The process belongs to the snapshot, which outlives the call that made it.
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	snap := &snapshot{
-		repo: repo, commit: commit, maxFile: s.maxFile, left: s.maxFiles, end: end, trees: map[string][]entry{},
+		repo: repo, commit: commit, maxFile: s.maxFile, left: s.maxFiles, end: end, seen: map[string]bool{}, folders: &s.folders,
 		lend:   func(fresh bool) (*lent, error) { return s.lend(ctx, repo.dir, fresh) },
 		mounts: s.newMounts(ctx, of, repo),
 		large:  s.newLarge(ctx, repo),
@@ -143,34 +144,67 @@ func (s *snapshot) blob(e entry, limit int64, wantContent bool) (object, error) 
 
 // ownTree returns the entries of a tree object of this commit's own repository; the caller holds the mutex.
 func (s *snapshot) ownTree(hash string) ([]entry, error) {
-	if entries, ok := s.trees[hash]; ok && !s.closed {
-		return entries, nil
+	if s.closed {
+		return nil, fs.ErrClosed
 	}
-	found, err := s.object(hash, maxTreeBytes, true)
-	if err != nil {
-		return nil, err
+	known, ok := s.folders.get(s.repo.dir, hash)
+	if !ok {
+		found, err := s.object(hash, maxTreeBytes, true)
+		if err != nil {
+			return nil, err
+		}
+		if known, err = s.keep(hash, found); err != nil {
+			return nil, err
+		}
 	}
+	if s.seen[hash] {
+		return known.entries, nil
+	}
+	s.seen[hash] = true
+	if s.left -= len(known.entries); s.left < 0 {
+		return nil, fault.Terminalf("TooManyFiles", "reading commit %s of %s: its folders hold more names than the limit allows",
+			s.commit, s.repo.at.shown)
+	}
+	return known.entries, nil
+}
+
+// keep reads a tree object, for all snapshots of the repository.
+func (s *snapshot) keep(hash string, found object) (*listing, error) {
 	entries, err := parseTree(found.content)
 	if err != nil {
 		return nil, fault.Terminalf("ObjectRefused", "reading commit %s of %s: %w", s.commit, s.repo.at.shown, err)
 	}
-	if s.left -= len(entries); s.left < 0 {
-		return nil, fault.Terminalf("TooManyFiles", "reading commit %s of %s: its folders hold more names than the limit allows",
-			s.commit, s.repo.at.shown)
-	}
-	s.trees[hash] = entries
-	return entries, nil
+	it := &listing{key: folderKey{dir: s.repo.dir, hash: hash}, entries: entries}
+	s.folders.put(it)
+	return it, nil
 }
 
 func (s *snapshot) rootEntry() (entry, error) {
 	if s.root.hash == "" {
-		found, err := s.object(s.commit+"^{tree}", maxTreeBytes, true)
+		root, err := s.rootHash()
 		if err != nil {
 			return entry{}, err
 		}
-		s.root = entry{name: ".", mode: modeTree, hash: found.hash}
+		s.root = entry{name: ".", mode: modeTree, hash: root}
 	}
 	return s.root, nil
+}
+
+func (s *snapshot) rootHash() (string, error) {
+	if known, ok := s.folders.get(s.repo.dir, s.commit); ok {
+		return known.root, nil
+	}
+	found, err := s.object(s.commit+"^{tree}", maxTreeBytes, true)
+	if err != nil {
+		return "", err
+	}
+	if _, ok := s.folders.get(s.repo.dir, found.hash); !ok {
+		if _, err := s.keep(found.hash, found); err != nil {
+			return "", err
+		}
+	}
+	s.folders.put(&listing{key: folderKey{dir: s.repo.dir, hash: s.commit}, root: found.hash})
+	return found.hash, nil
 }
 
 // find is walk for callers from outside.

@@ -62,6 +62,8 @@ type Options struct {
 	Submodule    func(of manifest.Origin) error
 	// Looked is called after the refs of a repository were listed and differ from the last time. It must not block.
 	Looked func(repoURL string)
+	// Asked is called after a server was asked for something, with what: "ls-remote" or "fetch". It must not block.
+	Asked func(Asked)
 	// Self is the program that git asks for logins by: it must call Askpass when its name is AskpassName. The program
 	// that runs is the default.
 	Self string
@@ -81,6 +83,7 @@ type Store struct {
 	allowFile bool
 	book      core.Book
 	looked    func(repoURL string)
+	told      func(Asked)
 	modules   func(of manifest.Origin) error // nil where submodules are not shown
 	self      string
 	key       []byte // of the digests that folders are named by
@@ -90,6 +93,7 @@ type Store struct {
 	lock      *os.File
 	fetching  singleflight.Group
 	spares    spares
+	folders   folders
 	running   sync.WaitGroup
 	closed    chan struct{}
 
@@ -141,7 +145,7 @@ func New(o Options) (*Store, error) {
 	}
 	s := &Store{
 		git: git, dir: dir, maxFile: o.MaxFile, maxFiles: o.MaxFiles, maxPacks: 50, allowFile: o.AllowFile, now: o.Now, lock: lock,
-		book: o.Book, looked: o.Looked, self: o.Self, vault: vault{record: filepath.Join(dir, "private")},
+		book: o.Book, looked: o.Looked, told: o.Asked, self: o.Self, vault: vault{record: filepath.Join(dir, "private")},
 		closed: make(chan struct{}), repos: map[string]*repository{}, writing: map[string]*sync.Mutex{},
 	}
 	if !o.NoSubmodules {

@@ -222,8 +222,8 @@ func TestChangesCostFollowsTheChange(t *testing.T) {
 		t.Fatalf("%v, %v", c.found, err)
 	}
 	for _, snap := range []*snapshot{left, right} {
-		if len(snap.trees) != 3 {
-			t.Errorf("%d folders were read, want 3", len(snap.trees))
+		if len(snap.seen) != 3 {
+			t.Errorf("%d folders were read, want 3", len(snap.seen))
 		}
 	}
 	if _, err := fs.Stat(right, "apps/7"); err != nil {

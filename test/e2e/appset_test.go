@@ -130,6 +130,19 @@ func configMapFile(name string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {colour: blue}\n", name)
 }
 
+// calm waits until towline has asked for nothing for a second.
+func (f *fixture) calm() {
+	f.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		before := len(f.requests())
+		time.Sleep(time.Second)
+		if len(f.requests()) == before {
+			return
+		}
+	}
+	f.Fatal("towline does not come to rest")
+}
+
 // TestSets: folders become applications, and go when their folders go, within
 // the budget; a commit elsewhere costs nothing.
 func TestSets(t *testing.T) {
@@ -151,6 +164,8 @@ func TestSets(t *testing.T) {
 		f.await(name, "synced", settled)
 	}
 	f.awaitCondition("monitoring", v1alpha1.ApplicationSetConditionResourcesUpToDate, v1alpha1.ApplicationSetConditionStatusTrue, "")
+
+	f.calm()
 
 	// A commit that no set read anything of.
 	before := len(f.requests())

@@ -46,7 +46,7 @@ func (f *fixture) merged(planes ...*controlplane.Plane) string {
 func (f *fixture) typed(code int, env []string, args ...string) (stdout, stderr string) {
 	f.Helper()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(f.Context(), typist, args...)
+	cmd := exec.CommandContext(f.Context(), plain, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()

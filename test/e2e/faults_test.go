@@ -35,7 +35,7 @@ const (
 // mortal is the program with failpoints, built when it is first needed, without
 // the race detector: what it dies of is not a race.
 var mortal = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "towline-faults")
+	path := filepath.Join(filepath.Dir(plain), "towline-faults")
 	return path, build(path, []string{"CGO_ENABLED=0"}, "-trimpath", "-tags", "faults")
 })
 

@@ -162,7 +162,7 @@ func (f *fixture) must(err error) {
 func (f *fixture) start(flags ...string) {
 	f.Helper()
 	f.flags = flags
-	f.launch(binary)
+	f.launch(program(f.T))
 }
 
 // launch does so with another build of it, or with more in its environment.
@@ -243,7 +243,7 @@ func (f *fixture) towline(args ...string) (stdout, stderr string, code int) {
 func (f *fixture) command(args ...string) (stdout, stderr string, code int) {
 	f.Helper()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(f.Context(), typist, args...)
+	cmd := exec.CommandContext(f.Context(), plain, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
 	var exit *exec.ExitError

@@ -41,13 +41,22 @@ type replica struct {
 // replica starts one more, and waits until it says a word.
 func (f *fixture) replica(name, word string, args ...string) *replica {
 	f.Helper()
-	r := &replica{f: f, user: f.user + "-" + name, log: &lockedBuffer{}, done: make(chan struct{})}
-	kubeconfig, err := f.plane.KubeconfigFor(r.user, "system:masters")
+	user := f.user + "-" + name
+	kubeconfig, err := f.plane.KubeconfigFor(user, "system:masters")
 	f.must(err)
+	r := f.replicaAs(kubeconfig, name, word, args...)
+	r.user = user
+	return r
+}
+
+// replicaAs does so as whom a kubeconfig is for.
+func (f *fixture) replicaAs(kubeconfig, name, word string, args ...string) *replica {
+	f.Helper()
+	r := &replica{f: f, user: name, log: &lockedBuffer{}, done: make(chan struct{})}
 	said := make(chan struct{})
 	r.log.notify(word, said)
 	common := []string{"--kubeconfig", kubeconfig, "--namespace", f.control, "--log-level", "debug", "--metrics-address", "127.0.0.1:0"}
-	r.cmd = exec.CommandContext(context.Background(), binary, slices.Concat(args[:1], common, args[1:])...)
+	r.cmd = exec.CommandContext(context.Background(), program(f.T), slices.Concat(args[:1], common, args[1:])...)
 	// Each is a host of its own, as pods are.
 	r.cmd.Env = append(os.Environ(), "POD_NAME="+name)
 	r.cmd.Stderr = r.log

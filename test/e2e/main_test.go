@@ -10,15 +10,38 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 )
 
-// binary is the program under test, built once, with the race detector where
-// the tests have it. typist is the same for single commands, always without:
-// they are many, short, and mostly alone.
-var binary, typist string
+// plain is the program under test, built once. racing is the same with the race
+// detector, where TOWLINE_RACE asks for it: that program needs five times the
+// processor, so only some tests run it.
+var plain, racing string
+
+// raced are the tests whose towline is built with the race detector: those in
+// which most of it is busy at once. The packages' own tests have it everywhere.
+var raced = []string{
+	"TestApplicationsInAnyNamespace", "TestBootOfSets", "TestClusters", "TestEvents", "TestKillWhileApplying",
+	"TestLeaderThatEndsLetsGo", "TestLifecycle", "TestPlugins", "TestPoll", "TestRollingSync", "TestSeveralSources",
+	"TestTenancy", "TestTerminate", "TestWebhooksAtAServerThatDoesNotLead",
+}
+
+// program is the one that a test runs.
+func program(t *testing.T) string {
+	t.Helper()
+	name, _, _ := strings.Cut(t.Name(), "/")
+	if racing != "" && slices.Contains(raced, name) {
+		return racing
+	}
+	return plain
+}
+
+// forwarded is where the port of a pod's API leads to, which is one address for all pods.
+var forwarded string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -29,20 +52,26 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	typist = filepath.Join(dir, "towline")
-	binary = typist
-	if err := build(typist, []string{"CGO_ENABLED=0"}, "-trimpath"); err != nil {
+	plain = filepath.Join(dir, "towline")
+	if err := build(plain, []string{"CGO_ENABLED=0"}, "-trimpath"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if raceEnabled {
-		binary = filepath.Join(dir, "towline-race")
-		if err := build(binary, nil, "-race"); err != nil {
+	if os.Getenv("TOWLINE_RACE") != "" {
+		racing = filepath.Join(dir, "towline-race")
+		if err := build(racing, []string{"CGO_ENABLED=1"}, "-race"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	}
-	return controlplane.Main(m, controlplane.Options{Name: "e2e", Nodes: 1, Audit: controlplane.AuditMetadata})
+	var forwards string
+	if forwards, forwarded, err = portForwards(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return controlplane.Main(m, controlplane.Options{
+		Name: "e2e", Nodes: 1, Audit: controlplane.AuditMetadata, KwokConfig: []string{forwards},
+	})
 }
 
 func build(path string, environment []string, flags ...string) error {

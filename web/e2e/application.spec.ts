@@ -90,8 +90,9 @@ test("why nobody may sync now is said in the plan", async ({ page }) => {
 });
 
 test("every view of an application is accessible", async ({ page }) => {
+  test.setTimeout(300_000);
   await signIn(page, "applications/argocd/checkout");
-  for (const view of ["graph", "list", "diff", "sync", "history", "drift", "events", "logs"]) {
+  for (const view of ["graph", "list", "pods", "network", "diff", "sync", "history", "drift", "events", "logs"]) {
     await page.goto(new URL(`/applications/argocd/checkout?view=${view}`, page.url()).href);
     await expect(page.getByRole("heading", { level: 1, name: "checkout" })).toBeVisible();
     await expect(page.getByText(/^Reading/)).toHaveCount(0);

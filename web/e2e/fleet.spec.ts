@@ -48,8 +48,9 @@ test("an application that comes and one that goes are shown as they do, without 
 });
 
 test("on a phone nothing is wider than the screen", async ({ page }) => {
+  test.setTimeout(300_000);
   await page.setViewportSize({ width: 390, height: 844 });
-  for (const path of ["applications", "applications?view=tiles", "applications?view=map", "applications/argocd/storefront", "applications/argocd/storefront?view=diff"]) {
+  for (const path of ["applications", "applications?view=tiles", "applications?view=map", "applications/argocd/storefront", "applications/argocd/storefront?view=diff", "applications/argocd/storefront?view=pods", "applicationsets", "projects", "projects/platform", "settings", "settings/clusters", "settings/repos", "settings/accounts", "settings/why"]) {
     await page.goto(new URL("/" + path, page.url()).href);
     await expect(page.getByRole("main")).toBeVisible();
     await page.waitForTimeout(300);

@@ -10,6 +10,8 @@ export interface Stage {
   kubeconfig: string;
   repository: string;
   log: string;
+  server: string;
+  sso: boolean;
 }
 
 /** setup starts a control plane, a git server and towline, and ends them after the last test. */

@@ -1,11 +1,11 @@
 import { expect, test, type Page } from "@playwright/test";
-import { kubectl, signIn, stage } from "./world";
+import { commit, kubectl, signIn, stage } from "./world";
 
-// Pictures of every view, light and dark, on a desk and on a phone, into the folder shots (or SHOTS). They prove nothing:
+// Pictures of every view, light and dark, on a desk and on a phone, into docs/ui/shots (or SHOTS). They prove nothing:
 // somebody has to look at them.
 
-const folder = process.env["SHOTS"] ?? "shots";
-const screens = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } } as const;
+const folder = process.env["SHOTS"] ?? "../docs/ui/shots";
+const screens = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
 
 const views: Record<string, string> = {
   table: "applications",
@@ -15,6 +15,9 @@ const views: Record<string, string> = {
   map: "applications?view=map",
   "map-label": "applications?view=map&group=label%3Ateam",
   graph: "applications/argocd/storefront",
+  "graph-of-apps": `applications/argocd/suite?inside=${encodeURIComponent("argocd/suite-web")}`,
+  pods: "applications/argocd/checkout?view=pods",
+  network: "applications/argocd/checkout?view=network",
   list: "applications/argocd/storefront?view=list",
   diff: "applications/argocd/storefront?view=diff",
   sync: "applications/argocd/checkout?view=sync",
@@ -28,6 +31,22 @@ const views: Record<string, string> = {
   "object-diff": `applications/argocd/storefront?resource=${encodeURIComponent("apps/Deployment/storefront/web")}&tab=diff`,
   "object-yaml": `applications/argocd/storefront?resource=${encodeURIComponent("apps/Deployment/storefront/web")}&tab=yaml`,
   forbidden: "applications/argocd/nothing",
+  "new-app": "applications?new=form",
+  "edit-app": "applications/argocd/storefront?edit=form",
+  sets: "applicationsets",
+  set: "applicationsets/argocd/branches",
+  projects: "projects",
+  project: "projects/platform",
+  "project-roles": "projects/platform?view=roles",
+  "project-windows": "projects/data?view=windows",
+  settings: "settings",
+  clusters: "settings/clusters",
+  cluster: `settings/clusters?cluster=${encodeURIComponent("https://kubernetes.default.svc")}`,
+  repositories: "settings/repos",
+  accounts: "settings/accounts",
+  trust: "settings/trust",
+  why: "settings/why?resource=applications&action=sync&object=data%2Fpayments",
+  account: "user-info",
 };
 
 async function settled(page: Page): Promise<void> {
@@ -35,7 +54,10 @@ async function settled(page: Page): Promise<void> {
   await page.waitForTimeout(350);
 }
 
-test.beforeAll(() => {
+test.beforeAll(async () => {
+  commit("Greet in a friendlier way", "mailer/all.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: templates}\ndata: {greeting: Hi}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: mailer}\nspec: {selector: {app: mailer}, ports: [{port: 80}]}\n");
+  kubectl("-n", "argocd", "annotate", "application/mailer", "argocd.argoproj.io/refresh=normal", "--overwrite");
+  await expect.poll(() => kubectl("-n", "argocd", "get", "application/mailer", "-o", "jsonpath={.status.history[*].id}"), { timeout: 60_000 }).toContain("1");
   kubectl("-n", "storefront", "patch", "deployment/web", "--field-manager=carol", "--type=merge", "--patch", '{"spec":{"replicas":5}}');
   kubectl("-n", "storefront", "patch", "configmap/settings", "--field-manager=kubectl-edit", "--type=merge", "--patch", '{"data":{"banner":"Sale!"}}');
 });
@@ -71,6 +93,25 @@ for (const [screen, viewport] of Object.entries(screens)) {
       await page.keyboard.press("Escape");
       await page.keyboard.press("?");
       await shoot("keys");
+      await page.goto(`${stage().url}/applications`);
+      await settled(page);
+      for (const name of ["catalog", "checkout", "storefront"]) await page.getByLabel(`Mark ${name}`).check();
+      await page.getByRole("button", { name: "Sync …" }).click();
+      await shoot("bulk");
+      for (const [name, path, button] of [
+        ["set-preview", "applicationsets/argocd/branches", "Change and preview …"],
+        ["add-cluster", "settings/clusters", "Add a cluster …"],
+        ["add-repository", "settings/repos", "Add a repository …"],
+        ["compare", "applications/argocd/mailer?view=history", "Compare …"],
+        ["rollback", "applications/argocd/mailer?view=history", "Back to this …"],
+      ] as const) {
+        await page.goto(`${stage().url}/${path}`);
+        await settled(page);
+        await page.getByRole("button", { name: button }).first().click();
+        if (name === "set-preview") await page.getByRole("dialog").getByRole("button", { name: "Preview" }).click();
+        await settled(page);
+        await shoot(name);
+      }
       await context.close();
     });
   }

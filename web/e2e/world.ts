@@ -28,8 +28,10 @@ export function commit(message: string, path: string, content: string): void {
   }
 }
 
-export async function signIn(page: Page, to = ""): Promise<void> {
-  const { url, username, password } = stage();
+/** signIn goes to a page as the administrator, or as somebody else. */
+export async function signIn(page: Page, to = "", as?: { username: string; password: string }): Promise<void> {
+  const { url } = stage();
+  const { username, password } = as ?? stage();
   await page.goto(url + "/" + to);
   await page.getByLabel("Name").fill(username);
   await page.getByLabel("Password").fill(password);

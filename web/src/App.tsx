@@ -1,4 +1,4 @@
-import { useEffect } from "react";
+import { lazy, Suspense, useEffect, type ReactNode } from "react";
 import { ApplicationPage } from "./application/ApplicationPage";
 import { FleetPage } from "./fleet/FleetPage";
 import { Loading, Notice } from "./parts/States";
@@ -9,6 +9,13 @@ import { Shell } from "./shell/Shell";
 import { go, href, useRoute } from "./state/route";
 import { afterSignIn, look, session, unreachable } from "./state/session";
 import { useStore } from "./state/store";
+
+// What is not looked at every day comes when it is asked for.
+const SetsPage = lazy(async () => ({ default: (await import("./sets/SetsPage")).SetsPage }));
+const SetPage = lazy(async () => ({ default: (await import("./sets/SetPage")).SetPage }));
+const ProjectsPage = lazy(async () => ({ default: (await import("./projects/ProjectsPage")).ProjectsPage }));
+const ProjectPage = lazy(async () => ({ default: (await import("./projects/ProjectPage")).ProjectPage }));
+const Settings = lazy(async () => ({ default: (await import("./settings/Rooms")).Rooms }));
 
 /** App shows what the address names, to those who signed in. */
 export function App() {
@@ -36,22 +43,46 @@ export function App() {
   if (!who.loggedIn) return <Login />;
   return (
     <Shell>
-      <View path={path} />
+      <Suspense fallback={<main className="page"><Loading what="the page" /></main>}>
+        <View path={path} />
+      </Suspense>
     </Shell>
   );
 }
 
-function View({ path }: { path: string }) {
-  const [area, first, second, ...rest] = path.split("/").map(decodeURIComponent);
+/** decoded leaves what cannot be read as it is: an address that somebody mistyped is no reason to fail. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function View({ path }: { path: string }): ReactNode {
+  const [area, first, second, ...rest] = path.split("/").map(decoded);
+  const depth = path === "" ? 0 : path.split("/").length;
   if (path === "" || path === "applications" || path === "login") return <FleetPage />;
   if (area === "applications" && first && rest.length === 0) {
     const name = second ? { namespace: first, name: second } : { namespace: "", name: first };
     return <ApplicationPage key={path} name={name} />;
   }
+  if (area === "applicationsets" && depth === 1) return <SetsPage />;
+  if (area === "applicationsets" && first && depth <= 3) {
+    return <SetPage key={path} namespace={second ? first : ""} name={second ?? first} />;
+  }
+  // Argo CD has its projects among the settings: links from there go on working.
+  const project = area === "projects" ? first : area === "settings" && first === "projects" ? (second ?? "") : undefined;
+  if (area === "projects" || project !== undefined) return project ? <ProjectPage key={project} name={project} /> : <ProjectsPage />;
+  if (area === "settings" || area === "user-info") return <Settings room={area === "user-info" ? area : (first ?? "")} />;
+  return <NoSuchPage />;
+}
+
+export function NoSuchPage() {
   return (
     <main className="page">
       <Notice icon="unknown" title="There is no such page" action={<Link className="button plain" to={href("applications")}>To the applications</Link>}>
-        This version shows applications. Projects, clusters, repositories and accounts are reached by the command line and the API.
+        The address may be of another version, or mistyped.
       </Notice>
     </main>
   );

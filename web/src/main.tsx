@@ -9,6 +9,7 @@ import "./styles/shell.css";
 import "./styles/fleet.css";
 import "./styles/application.css";
 import "./styles/views.css";
+import "./styles/pages.css";
 
 void look();
 

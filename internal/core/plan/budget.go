@@ -29,7 +29,7 @@ func held(items, all []Item, progress Progress) (Step, bool) {
 		}
 	}
 	if len(ask) > 0 && !progress.Approved {
-		return Step{Do: DoWait, Held: true, Message: "waiting for a confirmation to prune " + list(ask) +
+		return Step{Do: DoWait, Held: true, Rule: RuleConfirmation, Message: "waiting for a confirmation to prune " + list(ask) +
 			"; set the annotation argocd.argoproj.io/deletion-approved of the application to the present time to give it"}, true
 	}
 	why := suspicious(all)
@@ -38,7 +38,7 @@ func held(items, all []Item, progress Progress) (Step, bool) {
 		return Step{}, false
 	case progress.Age < progress.Settle:
 		return Step{
-			Do: DoWait, Held: true, After: progress.Settle - progress.Age,
+			Do: DoWait, Held: true, Rule: RuleSecondLook, After: progress.Settle - progress.Age,
 			Message: fmt.Sprintf("%s; the source is looked at once more %s after the sync began, and if it says the same they go",
 				why, progress.Settle),
 		}, true

@@ -96,6 +96,18 @@ func (d *draft) verdict(it Item, f object.Fact) diff.Verdict {
 	return Judge(it, a, d.in.Rules)
 }
 
+// The rules by which an object that Git does not have is not deleted, or not yet, for those who count.
+const (
+	RuleDeleting     = "being_deleted"
+	RuleOption       = "option"
+	RuleIncomplete   = "incomplete_render"
+	RuleDiscovery    = "discovery"
+	RuleProject      = "project"
+	RuleNotAsked     = "not_asked_for"
+	RuleConfirmation = "confirmation"
+	RuleSecondLook   = "second_look"
+)
+
 // BeingDeleted is why an object that Git dropped is left alone.
 const BeingDeleted = "is being deleted"
 
@@ -113,16 +125,18 @@ func (d *draft) extra(f object.Fact) {
 	switch {
 	case f.Deleting:
 		it.Action, it.Reason = Skip, BeingDeleted
+		it.Rule = RuleDeleting
 	case options.pruning(f.Options) == v1alpha1.SyncOptionValueFalse:
-		it.Action, it.Reason = Skip, "ignored (no prune)"
+		it.Action, it.Reason, it.Rule = Skip, "ignored (no prune)", RuleOption
 	case len(d.in.LeftOut) > 0:
-		it.Action, it.Reason = Skip, "held: a part of the source could not be rendered, and may have it"
+		it.Action, it.Reason, it.Rule = Skip, "held: a part of the source could not be rendered, and may have it", RuleIncomplete
 	case d.gap(f.Key.Group) != "":
 		it.Action, it.Reason = Skip, fmt.Sprintf(
 			"held: the cluster does not answer for API group %q, so what Git has of it cannot be told", d.gap(f.Key.Group))
+		it.Rule = RuleDiscovery
 	default:
 		if v := d.permitted(f.Key); !v.Allowed {
-			it.Action, it.Reason = Skip, v.Reason
+			it.Action, it.Reason, it.Rule = Skip, v.Reason, RuleProject
 		}
 	}
 	it.Confirm = options.pruning(f.Options) == v1alpha1.SyncOptionValueConfirm

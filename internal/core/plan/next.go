@@ -122,6 +122,20 @@ type Step struct {
 	Final bool
 	// Mid says of a wait that hooks are running, and Held that deletions wait.
 	Mid, Held bool
+	// Rule names what deletions wait for.
+	Rule string
+}
+
+// Refusal is the rule by which an item is not deleted; empty if there is none.
+func Refusal(it Item, o Outcome) string {
+	switch {
+	case o.Code != CodePruneSkipped:
+		return ""
+	case it.Rule != "":
+		return it.Rule
+	default:
+		return RuleNotAsked
+	}
 }
 
 // Next decides the next step of a sync. Each step that is executed and

@@ -124,3 +124,7 @@ func (o Options) strange() []string {
 	}
 	return out
 }
+
+// OptionValues are the values of a sync option that mean something here; nil if
+// there is no such option.
+func OptionValues(name string) []string { return slices.Clone(known[name]) }

@@ -232,6 +232,8 @@ type Item struct {
 	Pair object.Digest
 	// Reason says why an object is skipped, denied or not known.
 	Reason string
+	// Rule names the reason why an object that Git does not have stays.
+	Rule string
 	// Prunable says that the object is only there because of an earlier
 	// revision.
 	Prunable bool

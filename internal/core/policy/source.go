@@ -55,6 +55,9 @@ func Address(repoURL string) string {
 	return scheme + "://" + authority[at+1:] + "/" + path
 }
 
+// Spelling is one text for all the ways of writing the address of a repository.
+func Spelling(repoURL string) string { return normalizeRepo(repoURL) }
+
 // normalizeRepo brings the spellings of one repository to one text, so that a deny rule cannot be passed by writing the
 // address in another way. Letter case is folded in the path too, as Argo CD does: the large hosts ignore it.
 func normalizeRepo(repoURL string) string {

@@ -131,7 +131,9 @@ func (s *Store) pinOf(ctx context.Context, p place, e *endpoint, w wanted) (*ans
 	}
 	return pin.ask(ctx, s, w.maxAge, func(ctx context.Context, _ *v1.Descriptor) (v1.Descriptor, error) {
 		s.asked.Add(1)
+		begun := s.now()
 		found, err := s.repository(p, e).Resolve(ctx, reference)
+		s.tell(Asked{Repo: p.shown, What: "resolve", Took: s.now().Sub(begun), Err: err})
 		if err != nil {
 			return found, registryFault("finding "+reference+" in "+p.shown, err)
 		}
@@ -150,6 +152,7 @@ func (s *Store) tagsOf(ctx context.Context, p place, e *endpoint, maxAge time.Du
 	return e.tags.ask(ctx, s, maxAge, func(ctx context.Context, _ *[]string) ([]string, error) {
 		s.asked.Add(1)
 		var versions []string
+		begun := s.now()
 		err := s.repository(p, e).Tags(ctx, "", func(tags []string) error {
 			for _, tag := range tags {
 				versions = append(versions, strings.ReplaceAll(tag, "_", "+"))
@@ -159,6 +162,7 @@ func (s *Store) tagsOf(ctx context.Context, p place, e *endpoint, maxAge time.Du
 			}
 			return nil
 		})
+		s.tell(Asked{Repo: p.shown, What: "get_tags", Took: s.now().Sub(begun), Err: err})
 		if err != nil {
 			return nil, registryFault("listing the tags of "+p.shown, err)
 		}
@@ -245,7 +249,9 @@ func (s *Store) pull(ctx context.Context, p place, what v1.Descriptor, limit int
 	}
 	got := s.downloading.DoChan(p.key+" "+string(what.Digest), func() (any, error) {
 		return detached(ctx, s, func(ctx context.Context) (string, error) {
+			begun := s.now()
 			from, err := fetch(ctx)
+			s.tell(Asked{Repo: p.shown, What: "extract", Took: s.now().Sub(begun), Err: err})
 			if err != nil {
 				return "", registryFault(doing, err)
 			}

@@ -53,14 +53,33 @@ type Options struct {
 	Resolver *net.Resolver
 	// AllowPrivate lets content choose any server that an application may choose. It is for tests.
 	AllowPrivate bool
+	// Asked is called after a registry was asked for something. It must not block.
+	Asked func(Asked)
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
+}
+
+// Asked is a question that a registry was asked.
+type Asked struct {
+	// Repo is the address, without a login.
+	Repo string
+	// What is "resolve", "get_tags" or "extract".
+	What string
+	Took time.Duration
+	Err  error
+}
+
+func (s *Store) tell(a Asked) {
+	if s.told != nil {
+		s.told(a)
+	}
 }
 
 // Store fetches charts and artifacts and keeps them.
 type Store struct {
 	options     Options
 	now         func() time.Time
+	told        func(Asked)
 	client      *web.Client
 	blobs       *blob.Store
 	lock        *os.File
@@ -97,7 +116,8 @@ func New(o Options) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &Store{
-		options: o, now: o.Now, blobs: blobs, lock: lock, slots: make(chan struct{}, o.Parallel), closed: make(chan struct{}),
+		options: o, now: o.Now, told: o.Asked, blobs: blobs, lock: lock, slots: make(chan struct{}, o.Parallel),
+		closed: make(chan struct{}),
 		client: web.New(web.Options{
 			Book: o.Book, Timeout: o.Timeout, Proxy: o.Proxy, Resolver: o.Resolver, AllowPrivate: o.AllowPrivate,
 		}),

@@ -47,6 +47,10 @@ type place struct {
 	Kubeconfig string `json:"kubeconfig"`
 	Repository string `json:"repository"`
 	Log        string `json:"log"`
+	// Server is the cluster by another name, for those who want to add one.
+	Server string `json:"server"`
+	// SSO says that people can also sign in by a Dex that runs beside.
+	SSO bool `json:"sso"`
 }
 
 func main() {
@@ -75,7 +79,9 @@ func run(ctx context.Context, binary string, small int) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &stage{dir: dir, binary: binary, small: small}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	for _, step := range []func(context.Context) error{s.build, s.startPlane, s.startGit, s.install, s.startTowline, s.people, s.furnish} {
+	for _, step := range []func(context.Context) error{
+		s.build, s.startPlane, s.startGit, s.install, s.chooseDex, s.startTowline, s.startDex, s.people, s.furnish,
+	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -100,6 +106,7 @@ type stage struct {
 	git         *gitserver.Server
 	towline     *exec.Cmd
 	ended       chan error
+	dex         dex
 }
 
 func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
@@ -123,6 +130,7 @@ func (s *stage) startPlane(ctx context.Context) (err error) {
 	})
 	if err == nil {
 		s.Kubectl, s.Kubeconfig = s.plane.Kubectl(), s.plane.Kubeconfig()
+		s.Server = strings.Replace(s.plane.Server(), "127.0.0.1", "localhost", 1)
 	}
 	return err
 }
@@ -155,7 +163,7 @@ func (s *stage) startGit(context.Context) (err error) {
 			return err
 		}
 		data, err := world.ReadFile(path)
-		files[strings.TrimPrefix(path, "world/repo/")] = string(data)
+		files[strings.TrimPrefix(path, "world/repo/")] = strings.ReplaceAll(string(data), placeholder, s.Repository)
 		return err
 	})
 	if err != nil {
@@ -295,6 +303,7 @@ func (s *stage) stop() error {
 			errs = append(errs, s.towline.Process.Kill())
 		}
 	}
+	s.dex.stop()
 	if s.git != nil {
 		errs = append(errs, s.git.Close())
 	}

@@ -1,17 +1,21 @@
 import { ask, lines, type Query } from "./client";
 import type {
   Application,
+  AppWindows,
   ClusterEvent,
   Commit,
   Episode,
   Explanation,
   Key,
+  Link,
   LogLine,
   Managed,
+  ObjectAction,
   Page,
   Plan,
   SyncWish,
   Timeline,
+  Tree,
   Why,
 } from "./types";
 
@@ -64,6 +68,44 @@ export const terminate = (app: Name) => ask<unknown>(at(app, "/operation"), plac
 export const remove = (app: Name, cascade: boolean) =>
   ask<unknown>(at(app), { ...place(app), cascade: String(cascade) }, { method: "DELETE" });
 
+/** create makes an application; with dryRun it is only asked whether it could be. */
+export const create = (app: unknown, dryRun = false) =>
+  ask<Application>("api/v1/applications", { dryRun }, { method: "POST", body: app });
+
+/** update makes an application what is sent; whoever was quicker is told of by an error. */
+export const update = (app: Name, next: unknown, dryRun = false) =>
+  ask<Application>(at(app), { ...place(app), dryRun }, { method: "PUT", body: next });
+
+export const tree = (app: Name) => ask<Tree>(at(app, "/resource-tree"), place(app));
+export const links = async (app: Name) => (await ask<{ items: Link[] | null }>(at(app, "/links"), place(app))).items ?? [];
+export const windows = (app: Name) => ask<AppWindows>(at(app, "/syncwindows"), place(app));
+export const manifests = async (app: Name, revision: string) =>
+  (await ask<{ manifests: string[] }>(at(app, "/manifests"), { ...place(app), revision })).manifests;
+
+export const objectLinks = async (app: Name, k: Key) => (await ask<{ items: Link[] | null }>(at(app, "/resource/links"), object(app, k))).items ?? [];
+export const actions = async (app: Name, k: Key) =>
+  (await ask<{ actions: ObjectAction[] | null }>(at(app, "/resource/actions"), object(app, k))).actions ?? [];
+
+export const act = (app: Name, k: Key, action: string, parameters: Record<string, string>) =>
+  ask<unknown>(at(app, "/resource/actions/v2"), {}, {
+    method: "POST",
+    body: {
+      appNamespace: app.namespace,
+      group: k.group,
+      kind: k.kind,
+      namespace: k.namespace,
+      resourceName: k.name,
+      action,
+      resourceActionParameters: Object.entries(parameters).map(([name, value]) => ({ name, value })),
+    },
+  });
+
+export const removeObject = (app: Name, k: Key, how: "foreground" | "force" | "orphan") =>
+  ask<unknown>(at(app, "/resource"), { ...object(app, k), force: how === "force", orphan: how === "orphan" }, { method: "DELETE" });
+
+export const patchObject = (app: Name, k: Key, change: unknown) =>
+  ask<unknown>(at(app, "/resource"), { ...object(app, k), patchType: "application/merge-patch+json" }, { method: "POST", body: JSON.stringify(change) });
+
 export const patch = (app: Name, change: unknown) =>
   ask<Application>(at(app), {}, {
     method: "PATCH",
@@ -81,6 +123,8 @@ export interface LogWish {
   tailLines: number;
   filter?: string | undefined;
   previous?: boolean | undefined;
+  matchCase?: boolean | undefined;
+  sinceSeconds?: number | undefined;
 }
 
 export const logs = (app: Name, wish: LogWish, signal: AbortSignal, tell: (line: LogLine) => void) =>

@@ -8,6 +8,9 @@ export interface Meta {
   name: string;
   namespace: string;
   uid?: string;
+  resourceVersion?: string;
+  finalizers?: string[];
+  ownerReferences?: { kind: string; name: string }[];
   creationTimestamp?: string;
   deletionTimestamp?: string;
   labels?: Record<string, string>;
@@ -150,11 +153,34 @@ export interface Node extends Key {
   images?: string[];
   health?: HealthStatus;
   createdAt?: string;
+  networkingInfo?: { targetLabels?: Record<string, string>; targetRefs?: Key[]; labels?: Record<string, string> };
 }
 
 export interface Tree {
   nodes: Node[];
   orphanedNodes?: Node[];
+  hosts?: { name: string }[];
+}
+
+/** Link is one of the installation's own. */
+export interface Link {
+  title: string;
+  url: string;
+  description?: string;
+}
+
+export interface AppWindows {
+  canSync: boolean;
+  reason?: string;
+  activeWindows: { kind: string; schedule: string; duration: string; description?: string; turns?: string }[] | null;
+}
+
+/** ObjectAction is something that can be done with an object, such as a restart. */
+export interface ObjectAction {
+  name: string;
+  disabled?: boolean;
+  displayName?: string;
+  params?: { name: string; type?: string; default?: string }[] | null;
 }
 
 export interface Holder {
@@ -222,6 +248,9 @@ export interface TimelineResult extends Key {
   message?: string;
   hook?: string;
   hookPhase?: string;
+  /** beganAt and endedAt are there if the server saw the sync run. */
+  beganAt?: string;
+  endedAt?: string;
 }
 
 export interface Timeline {

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import * as api from "../api/applications";
 import type { Name } from "../api/applications";
 import type { Application, Tree } from "../api/types";
@@ -20,13 +20,19 @@ import { Head } from "./Head";
 import { HistoryView } from "./HistoryView";
 import { ListView } from "./ListView";
 import { LogsView } from "./LogsView";
+import { NetworkView } from "./NetworkView";
+import { PodsView } from "./PodsView";
 import { ResourceDrawer } from "./ResourceDrawer";
 import { SyncDialog } from "./SyncDialog";
 import { TimelineView } from "./TimelineView";
 
+const AppEditor = lazy(async () => ({ default: (await import("../draft/AppEditor")).AppEditor }));
+
 const viewList = [
   { id: "graph", title: "Graph", icon: "graph" },
   { id: "list", title: "List", icon: "table" },
+  { id: "pods", title: "Pods", icon: "tiles" },
+  { id: "network", title: "Network", icon: "network" },
   { id: "diff", title: "Diff", icon: "diff" },
   { id: "sync", title: "Last sync", icon: "timeline" },
   { id: "history", title: "History", icon: "history" },
@@ -35,7 +41,7 @@ const viewList = [
   { id: "logs", title: "Logs", icon: "logs" },
 ] as const;
 
-/** ApplicationPage is one application: what is to be known of it, and eight ways to look at it. */
+/** ApplicationPage is one application: what is to be known of it, and ten ways to look at it. */
 export function ApplicationPage({ name }: { name: Name }) {
   const { answer, tree, gone } = useApplication(name);
   useEffect(() => {
@@ -68,16 +74,18 @@ function Inside({ app, tree }: { app: Application; tree: Tree | undefined }) {
   const show = (id: string) => go(appHref(name, id === "graph" ? {} : { view: id }));
   const refresh = (kind: "normal" | "hard") => void attempt(kind === "hard" ? "Everything was rendered anew and compared." : "Git and the cluster were looked at.", () => api.get(name, kind));
   useKeys({
-    ...Object.fromEntries(viewList.map((v, i) => [String(i + 1), () => show(v.id)])),
+    ...Object.fromEntries(viewList.map((v, i) => [String((i + 1) % 10), () => show(v.id)])),
     s: () => setSyncing(true),
+    e: () => setParams({ edit: "form" }),
     r: () => refresh("normal"),
   });
   useCommands(
     [
       { id: "app-sync", title: `Sync ${name.name}: see the plan`, hint: "s", icon: "sync", run: () => setSyncing(true) },
+      { id: "app-edit", title: `Edit ${name.name}`, hint: "e", icon: "settings", run: () => setParams({ edit: "form" }) },
       { id: "app-refresh", title: `Refresh ${name.name}`, hint: "r", icon: "refresh", run: () => refresh("normal") },
       { id: "app-hard", title: `Hard refresh ${name.name}`, icon: "refresh", run: () => refresh("hard") },
-      ...viewList.map((v, i) => ({ id: `view-${v.id}`, title: `${name.name}: ${v.title}`, hint: String(i + 1), icon: v.icon, run: () => show(v.id) })),
+      ...viewList.map((v, i) => ({ id: `view-${v.id}`, title: `${name.name}: ${v.title}`, hint: String((i + 1) % 10), icon: v.icon, run: () => show(v.id) })),
     ],
     name.namespace,
     name.name,
@@ -95,6 +103,8 @@ function Inside({ app, tree }: { app: Application; tree: Tree | undefined }) {
       <Tabs tabs={tabs} current={view} label="Views of the application" />
       <section className={`view view-${view}`} aria-label={viewList.find((v) => v.id === view)?.title}>
         {view === "graph" && <GraphView app={app} tree={tree} />}
+        {view === "pods" && <PodsView tree={tree} />}
+        {view === "network" && <NetworkView tree={tree} />}
         {view === "list" && <ListView app={app} tree={tree} />}
         {view === "diff" && <DiffView name={name} />}
         {view === "sync" && <TimelineView name={name} running={runs(app)} />}
@@ -104,6 +114,11 @@ function Inside({ app, tree }: { app: Application; tree: Tree | undefined }) {
         {view === "logs" && <LogsView name={name} tree={tree} />}
       </section>
       {opened && <ResourceDrawer key={params.get("resource")} app={app} name={name} tree={tree} about={opened} onClose={() => setParams({ resource: undefined, tab: undefined })} />}
+      {params.get("edit") === "form" && (
+        <Suspense>
+          <AppEditor app={app} onClose={() => setParams({ edit: undefined })} />
+        </Suspense>
+      )}
       {syncing && <SyncDialog app={app} name={name} onClose={() => setSyncing(false)} onStarted={() => show("sync")} />}
     </>
   );

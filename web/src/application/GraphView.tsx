@@ -1,39 +1,47 @@
-import { useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
+import { useCallback, useMemo, useState } from "react";
 import type { Application, Tree } from "../api/types";
-import { grow, layOut, middle, type Measure, type Placed, type Thing } from "../model/graph";
-import { Button } from "../parts/Button";
-import { Icon } from "../parts/Icon";
+import { grow, planted, type Placed, type Thing } from "../model/graph";
 import { Loading, Notice } from "../parts/States";
-import { Mark } from "../parts/Status";
-import { setParams } from "../state/route";
+import { useChildren } from "../state/children";
+import { appHref, go, setParams, useRoute } from "../state/route";
+import { Card } from "./Card";
+import { Picture } from "./Picture";
 
-const measure: Measure = { width: 224, height: 52, gapX: 56, gapY: 12 };
-const margin = 16;
-const spare = 300;
+/** isApp says that a thing is an application, whose objects can be shown below it. */
+const isApp = (t: Thing) => t.node.kind === "Application" && t.node.group === "argoproj.io" && !t.many;
 
-/** GraphView draws what Git has, and below each object what came from it. Only what is in sight is drawn. */
+/** GraphView draws what Git has, and below each object what came from it; below an application its own objects. */
 export function GraphView({ app, tree }: { app: Application; tree: Tree | undefined }) {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  const [zoom, setZoom] = useState(1);
-  const box = useRef<HTMLDivElement>(null);
-  const [seen, setSeen] = useState({ x: 0, y: 0, w: 1600, h: 900 });
-  const resources = app.status.resources ?? [];
-  const picture = useMemo(() => layOut(grow(tree, resources, opened), measure), [tree, resources, opened]);
-  useLayoutEffect(() => {
-    const el = box.current;
-    if (!el) return;
-    const look = () => setSeen({ x: el.scrollLeft, y: el.scrollTop, w: el.clientWidth, h: el.clientHeight });
-    look();
-    const watch = new ResizeObserver(look);
-    watch.observe(el);
-    el.addEventListener("scroll", look, { passive: true });
-    return () => {
-      watch.disconnect();
-      el.removeEventListener("scroll", look);
-    };
-  }, [picture.placed.length === 0]);
-  const drag = useDrag(box);
-  if (picture.placed.length === 0) {
+  const { params } = useRoute();
+  const shown = params.getAll("inside");
+  const inside = shown.join("\n");
+  const children = useChildren(shown);
+  const resources = app.status.resources;
+  const roots = useMemo(() => {
+    const things = grow(tree, resources ?? [], opened);
+    return children.size === 0 ? things : planted(things, children, opened);
+  }, [tree, resources, opened, children]);
+  const open = useCallback(
+    ({ thing }: Placed) => {
+      if (thing.many) setOpened((all) => new Set([...all, thing.id]));
+      else if (thing.of) go(appHref(thing.of, { resource: thing.id.slice(thing.id.lastIndexOf(">") + 1) }));
+      else setParams({ resource: thing.id });
+    },
+    [],
+  );
+  const toggle = useCallback(
+    ({ thing }: Placed) => {
+      const key = `${thing.node.namespace ?? ""}/${thing.node.name}`;
+      const now = inside === "" ? [] : inside.split("\n");
+      const next = new URLSearchParams(location.search);
+      next.delete("inside");
+      for (const k of now.includes(key) ? now.filter((n) => n !== key) : [...now, key]) next.append("inside", k);
+      go(`${location.pathname}${next.size > 0 ? `?${next.toString()}` : ""}`, { replace: true });
+    },
+    [inside],
+  );
+  if (roots.length === 0) {
     if (!tree) return <Loading what="the objects" />;
     return (
       <Notice icon="box" title="There are no objects">
@@ -41,114 +49,19 @@ export function GraphView({ app, tree }: { app: Application; tree: Tree | undefi
       </Notice>
     );
   }
-  const inSight = (p: Placed) => {
-    const [x, y] = [p.x * zoom, p.y * zoom];
-    return x + measure.width * zoom > seen.x - spare && x < seen.x + seen.w + spare && y + measure.height * zoom > seen.y - spare && y < seen.y + seen.h + spare;
-  };
-  const fit = () => setZoom(Math.max(0.3, Math.min(1, (seen.w - 2 * margin) / picture.width, (seen.h - 2 * margin) / picture.height)));
-  const open = (t: Thing) => (t.many ? setOpened(new Set([...opened, t.id])) : setParams({ resource: t.id }));
   return (
-    <div className="graph">
-      <div className="graph-tools">
-        <Button icon="minus" label="Smaller" onClick={() => setZoom((z) => Math.max(0.3, z - 0.15))} />
-        <Button icon="plus" label="Larger" onClick={() => setZoom((z) => Math.min(1.6, z + 0.15))} />
-        <Button icon="fit" label="Fit" onClick={fit} />
-        <span className="soft">{picture.placed.length} shown</span>
-      </div>
-      <div className="graph-box" ref={box} tabIndex={0} role="group" aria-label="Objects and what came from them" onKeyDown={(e) => walk(e)} {...drag}>
-        <div className="graph-size" style={{ width: (picture.width + 2 * margin) * zoom, height: (picture.height + 2 * margin) * zoom }}>
-          <div className="graph-in" style={{ transform: `scale(${zoom})`, padding: margin }}>
-            <svg className="edges" width={picture.width + 2 * margin} height={picture.height + 2 * margin} aria-hidden="true">
-              {picture.edges.map(({ from, to }) => (inSight(from) || inSight(to)) && <path key={to.thing.id} d={edge(from, to)} />)}
-            </svg>
-            {picture.placed.map((p) => inSight(p) && <Card key={p.thing.id} at={p} onOpen={() => open(p.thing)} />)}
-          </div>
-        </div>
-      </div>
-    </div>
+    <Picture
+      roots={roots}
+      label="Objects and what came from them"
+      card={(p) => (
+        <Card
+          key={p.thing.id}
+          at={p}
+          onOpen={open}
+          onInside={isApp(p.thing) ? toggle : undefined}
+          inside={isApp(p.thing) ? shown.includes(`${p.thing.node.namespace ?? ""}/${p.thing.node.name}`) : undefined}
+        />
+      )}
+    />
   );
-}
-
-function edge(from: Placed, to: Placed): string {
-  const x1 = margin + from.x + measure.width;
-  const y1 = margin + from.y + measure.height / 2;
-  const x2 = margin + to.x;
-  const y2 = margin + to.y + measure.height / 2;
-  const bend = measure.gapX / 2;
-  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
-}
-
-function Card({ at, onOpen }: { at: Placed; onOpen: () => void }) {
-  const { thing } = at;
-  const { node } = thing;
-  const well = node.health?.status === "Healthy";
-  const info = node.info?.find((i) => i.name === "Ready" || i.name === "Containers" || (!well && i.name === "Status Reason"));
-  return (
-    <button
-      type="button"
-      className={`node${thing.sync === "OutOfSync" ? " drifted" : ""}${thing.many ? " many" : ""}`}
-      style={{ left: margin + at.x, top: margin + at.y, width: measure.width, height: measure.height }}
-      onClick={onOpen}
-      data-depth={at.depth}
-      title={`${node.kind} ${node.namespace ? `${node.namespace}/` : ""}${node.name}${node.health?.message ? `: ${node.health.message}` : ""}`}
-    >
-      <span className="node-kind">
-        {thing.hook && <Icon name="hook" size={12} />}
-        {node.kind}
-        {thing.wave !== undefined && <span className="wave">wave {thing.wave}</span>}
-        {thing.prune && <span className="wave">not in Git</span>}
-      </span>
-      <span className="node-name">{middle(node.name, info ? 16 : 20)}</span>
-      <span className="node-marks">
-        {info && <span className="soft">{info.value}</span>}
-        {node.health?.status && <Mark health={node.health.status} />}
-        {thing.sync && <Mark sync={thing.sync} />}
-      </span>
-    </button>
-  );
-}
-
-/** walk moves the focus to the nearest card in a direction. */
-function walk(e: KeyboardEvent<HTMLElement>): void {
-  const step = { h: [-1, 0], ArrowLeft: [-1, 0], l: [1, 0], ArrowRight: [1, 0], k: [0, -1], ArrowUp: [0, -1], j: [0, 1], ArrowDown: [0, 1] }[e.key];
-  if (!step || e.metaKey || e.ctrlKey) return;
-  const cards = [...e.currentTarget.querySelectorAll<HTMLElement>(".node")];
-  const here = cards.find((c) => c === document.activeElement);
-  e.preventDefault();
-  if (!here) {
-    cards[0]?.focus();
-    return;
-  }
-  const [dx, dy] = step as [number, number];
-  let best: { card: HTMLElement; cost: number } | undefined;
-  for (const card of cards) {
-    const x = card.offsetLeft - here.offsetLeft;
-    const y = card.offsetTop - here.offsetTop;
-    if (card === here || x * dx + y * dy <= 0 || (dy !== 0 && x !== 0)) continue;
-    const cost = Math.abs(x) + Math.abs(y) * (dx === 0 ? 1 : 2);
-    if (!best || cost < best.cost) best = { card, cost };
-  }
-  best?.card.focus();
-}
-
-/** useDrag moves the picture with the pointer; fingers scroll by themselves. */
-function useDrag(box: React.RefObject<HTMLDivElement | null>) {
-  const from = useRef<{ x: number; y: number; left: number; top: number } | undefined>(undefined);
-  return {
-    onPointerDown: (e: PointerEvent) => {
-      const el = box.current;
-      if (!el || e.pointerType !== "mouse" || e.button !== 0 || (e.target as Element).closest("button")) return;
-      from.current = { x: e.clientX, y: e.clientY, left: el.scrollLeft, top: el.scrollTop };
-      el.setPointerCapture(e.pointerId);
-    },
-    onPointerMove: (e: PointerEvent) => {
-      const el = box.current;
-      if (!el || !from.current) return;
-      el.scrollLeft = from.current.left - (e.clientX - from.current.x);
-      el.scrollTop = from.current.top - (e.clientY - from.current.y);
-    },
-    onPointerUp: () => {
-      from.current = undefined;
-    },
-  };
 }

@@ -8,9 +8,12 @@ import { Ago } from "../parts/Ago";
 import { Button } from "../parts/Button";
 import { Icon } from "../parts/Icon";
 import { Link } from "../parts/Link";
+import { Menu } from "../parts/Menu";
 import { HealthBadge, PhaseBadge, SyncBadge } from "../parts/Status";
 import { useNow } from "../state/clock";
-import { href } from "../state/route";
+import { part } from "../state/application";
+import { useAsk } from "../state/ask";
+import { href, setParams } from "../state/route";
 import { attempt } from "../state/toast";
 import { DeleteDialog } from "./DeleteDialog";
 import { Revision } from "./Revision";
@@ -43,7 +46,7 @@ export function Head({ app, tree, name, onSync, onRefresh }: Props) {
       </div>
       <Sentence app={app} tree={tree} />
       <Facts app={app} name={name} />
-      <Conditions app={app} />
+      <Conditions app={app} name={name} />
     </header>
   );
 }
@@ -116,11 +119,23 @@ function automation(app: Application): string {
   return parts.length > 0 ? parts.join(", ") : "new revisions only";
 }
 
-function Conditions({ app }: { app: Application }) {
+function Conditions({ app, name }: Pick<Props, "app" | "name">) {
   const all = app.status.conditions ?? [];
-  if (all.length === 0) return null;
+  // Windows open and close without the application changing: they are read with it, and whenever somebody wants to sync.
+  const windows = useAsk(part(name, "windows"), () => api.windows(name)).data;
+  const held = windows && !windows.canSync;
+  if (all.length === 0 && !held) return null;
   return (
     <ul className="conditions" aria-label="What should be known">
+      {held && (
+        <li className="tone-idle">
+          <Icon name="wait" />
+          <div>
+            <strong>Nobody can sync now</strong>
+            <p>{windows.reason}</p>
+          </div>
+        </li>
+      )}
       {all.map((c) => (
         <li key={c.type + c.message} className={`tone-${c.type.endsWith("Error") ? "bad" : "warn"}`}>
           <Icon name="degraded" />
@@ -139,6 +154,8 @@ function Conditions({ app }: { app: Application }) {
 
 function Actions({ app, name, onSync, onRefresh }: Omit<Props, "tree">) {
   const [deleting, setDeleting] = useState(false);
+  const links = useAsk(part(name, "links"), () => api.links(name)).data ?? [];
+  const outside = app.status.summary?.externalURLs ?? [];
   const automated = isAutomated(app);
   const toggle = () =>
     void attempt(automated ? "It waits for people now." : "It syncs itself now.", () =>
@@ -159,22 +176,25 @@ function Actions({ app, name, onSync, onRefresh }: Omit<Props, "tree">) {
       <Button icon="refresh" onClick={() => onRefresh("normal")}>
         Refresh
       </Button>
-      <details className="menu" onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && (e.currentTarget.open = false)}>
-        <summary aria-label="More">
-          <Icon name="more" />
-        </summary>
-        <div className="menu-in" onClick={(e) => ((e.currentTarget.parentElement as HTMLDetailsElement).open = false)}>
+      <Menu label="More">
           <Button kind="bare" icon="refresh" onClick={() => onRefresh("hard")}>
             Hard refresh
           </Button>
-          <Button kind="bare" icon="settings" onClick={toggle}>
+          <Button kind="bare" icon="settings" onClick={() => setParams({ edit: "form" })}>
+            Edit …
+          </Button>
+          <Button kind="bare" icon="sync" onClick={toggle}>
             {automated ? "Turn automated sync off" : "Turn automated sync on"}
           </Button>
+          {[...links, ...outside.filter((u) => /^https?:\/\//.test(u)).map((url) => ({ title: url.replace(/^https?:\/\//, ""), url }))].map((l) => (
+            <a key={l.url} className="button bare" href={l.url} target="_blank" rel="noreferrer">
+              <Icon name="external" /> {l.title}
+            </a>
+          ))}
           <Button kind="bare" icon="trash" onClick={() => setDeleting(true)}>
             Delete …
           </Button>
-        </div>
-      </details>
+      </Menu>
       {deleting && <DeleteDialog app={app} name={name} onClose={() => setDeleting(false)} />}
     </div>
   );

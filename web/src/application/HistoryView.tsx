@@ -10,11 +10,13 @@ import { Dialog } from "../parts/Dialog";
 import { Notice } from "../parts/States";
 import { appHref, go } from "../state/route";
 import { attempt } from "../state/toast";
+import { Compare } from "./Compare";
 import { Revision } from "./Revision";
 
 /** HistoryView has the revisions that were synced, the newest first, and the way back to each. */
 export function HistoryView({ app, name }: { app: Application; name: Name }) {
   const [back, setBack] = useState<HistoryEntry | undefined>(undefined);
+  const [compare, setCompare] = useState<HistoryEntry | undefined>(undefined);
   const list = [...(app.status.history ?? [])].sort((a, b) => b.id - a.id);
   if (list.length === 0) {
     return (
@@ -37,6 +39,11 @@ export function HistoryView({ app, name }: { app: Application; name: Name }) {
               {h.deployStartedAt && `, took ${span((Date.parse(h.deployedAt) - Date.parse(h.deployStartedAt)) / 1000)}`}
             </span>
             <span className="soft">{h.initiatedBy?.automated ? "by itself" : h.initiatedBy?.username ? `by ${h.initiatedBy.username}` : ""}</span>
+            {list.length > 1 && (
+              <Button kind="bare" icon="diff" onClick={() => setCompare(h)}>
+                Compare …
+              </Button>
+            )}
             {i === 0 ? (
               <span className="now">now</span>
             ) : (
@@ -47,6 +54,7 @@ export function HistoryView({ app, name }: { app: Application; name: Name }) {
           </li>
         ))}
       </ol>
+      {compare && <Compare name={name} list={list} from={compare} onClose={() => setCompare(undefined)} />}
       {back && <Rollback app={app} name={name} to={back} onClose={() => setBack(undefined)} />}
     </>
   );

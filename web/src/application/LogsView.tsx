@@ -1,17 +1,26 @@
 import { useEffect, useMemo, useRef, useState } from "react";
-import * as api from "../api/applications";
 import type { Name } from "../api/applications";
-import { ApiError } from "../api/client";
 import type { Key, LogLine, Tree } from "../api/types";
 import { keyOf, parseKey } from "../model/graph";
+import { containersOf, spots } from "../model/logs";
 import { Button } from "../parts/Button";
 import { Icon } from "../parts/Icon";
 import { Failure, Notice } from "../parts/States";
+import * as api from "../api/applications";
+import { part } from "../state/application";
+import { useAsk } from "../state/ask";
+import { useLogs } from "../state/logs";
 import { setParams, useRoute } from "../state/route";
+import { attempt } from "../state/toast";
 
-/** most is how many lines are kept; older ones go. */
-const most = 5000;
-const writers = new Set(["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"]);
+export const writers = new Set(["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"]);
+
+const ages = [
+  ["", "any time"],
+  ["300", "5 minutes"],
+  ["3600", "an hour"],
+  ["86400", "a day"],
+] as const;
 
 /** LogsView reads what pods write: of one, or of all that came from an object. */
 export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undefined; about?: Key }) {
@@ -20,9 +29,19 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
   const picked = about ?? parseKey(params.get("of") ?? "") ?? choices.find((c) => c.kind === "Deployment") ?? choices[0];
   const [follow, setFollow] = useState(true);
   const [filter, setFilter] = useState("");
+  const [find, setFind] = useState("");
+  const [since, setSince] = useState("");
   const [wrap, setWrap] = useState(true);
   const [times, setTimes] = useState(false);
-  const { lines, error, again } = useLogs(name, picked && keyOf(picked), follow, filter);
+  const [full, setFull] = useState(false);
+  const container = params.get("container") ?? "";
+  const previous = params.get("previous") === "true";
+  const key = picked && keyOf(picked);
+  const version = tree?.nodes.find((n) => keyOf(n) === key)?.version;
+  const manifest = useAsk(picked ? part(name, `live:${key}`) : "", () => api.live(name, picked!, version)).data;
+  const containers = useMemo(() => containersOf(manifest), [manifest]);
+  const wish = { of: key, container, previous, follow: follow && !previous, filter, since: Number(since) };
+  const { lines, error, again, all } = useLogs(name, wish);
   if (!picked) {
     return (
       <Notice icon="logs" title="Nothing here writes a log">
@@ -30,21 +49,15 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
       </Notice>
     );
   }
-  const download = () => {
-    const text = lines.map((l) => `${l.timeStampStr ?? ""} ${l.podName ?? ""} ${l.content}`).join("\n");
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-    link.download = `${name.name}-${picked.name}.log`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
+  const download = () => void attempt("", async () => save(`${name.name}-${picked.name}.log`, await all()));
+  const found = find ? lines.filter((l) => spots(l.content, find).length > 0).length : 0;
   return (
-    <div className="logs">
+    <div className={full ? "logs full" : "logs"}>
       <div className="bar">
         {!about && (
           <label className="field-inline">
             <span className="aside">Whose log</span>
-            <select value={keyOf(picked)} onChange={(e) => setParams({ of: e.target.value }, { replace: true })}>
+            <select value={key} onChange={(e) => setParams({ of: e.target.value, container: undefined }, { replace: true })}>
               {choices.map((c) => (
                 <option key={keyOf(c)} value={keyOf(c)}>
                   {c.kind} {c.name}
@@ -53,65 +66,70 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
             </select>
           </label>
         )}
+        {containers.length > 1 && (
+          <label className="field-inline">
+            <span className="aside">Container</span>
+            <select value={container} onChange={(e) => setParams({ container: e.target.value }, { replace: true })}>
+              <option value="">first container</option>
+              {containers.map((c) => (
+                <option key={c} value={c}>
+                  {c}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <label className="search">
+          <Icon name="filter" />
+          <span className="aside">Only lines with</span>
+          <input type="search" placeholder="Only lines with; ! before it: without" onKeyDown={(e) => e.key === "Enter" && setFilter(e.currentTarget.value)} onBlur={(e) => setFilter(e.currentTarget.value)} />
+        </label>
         <label className="search">
           <Icon name="search" />
-          <span className="aside">Lines with</span>
-          <input data-search type="search" placeholder="Lines with this; ! before it: without" onKeyDown={(e) => e.key === "Enter" && setFilter(e.currentTarget.value)} onBlur={(e) => setFilter(e.currentTarget.value)} />
+          <span className="aside">Find in the log</span>
+          <input data-search type="search" value={find} placeholder="Find" onChange={(e) => setFind(e.target.value)} />
+          {find && <span className="soft">{found}</span>}
         </label>
-        <label className="check">
-          <input type="checkbox" checked={follow} onChange={(e) => setFollow(e.target.checked)} /> Follow
+        <label className="field-inline">
+          Since{" "}
+          <select value={since} onChange={(e) => setSince(e.target.value)}>
+            {ages.map(([v, word]) => (
+              <option key={v} value={v}>
+                {word}
+              </option>
+            ))}
+          </select>
         </label>
-        <label className="check">
-          <input type="checkbox" checked={wrap} onChange={(e) => setWrap(e.target.checked)} /> Wrap
-        </label>
-        <label className="check">
-          <input type="checkbox" checked={times} onChange={(e) => setTimes(e.target.checked)} /> Times
-        </label>
+        <Flag title="Follow" value={follow && !previous} onChange={setFollow} disabled={previous} />
+        <Flag title="Before the restart" value={previous} onChange={(on) => setParams({ previous: on ? "true" : undefined }, { replace: true })} />
+        <Flag title="Wrap" value={wrap} onChange={setWrap} />
+        <Flag title="Times" value={times} onChange={setTimes} />
         <Button icon="download" label="Download" onClick={download} />
+        <Button icon={full ? "close" : "fit"} label={full ? "As before" : "Fill the window"} aria-pressed={full} onClick={() => setFull(!full)} />
       </div>
-      {error && lines.length === 0 ? <Failure error={error} what="the log" again={again} /> : <Lines lines={lines} follow={follow} wrap={wrap} times={times} />}
+      {error && lines.length === 0 ? <Failure error={error} what="the log" again={again} /> : <Lines lines={lines} follow={follow} wrap={wrap} times={times} find={find} />}
     </div>
   );
 }
 
-function useLogs(name: Name, of: string | undefined, follow: boolean, filter: string) {
-  const [lines, setLines] = useState<readonly LogLine[]>([]);
-  const [error, setError] = useState<ApiError | undefined>(undefined);
-  const [round, setRound] = useState(0);
-  useEffect(() => {
-    const key = parseKey(of ?? "");
-    if (!key) return;
-    const stop = new AbortController();
-    let waiting: LogLine[] = [];
-    let frame = 0;
-    setLines([]);
-    setError(undefined);
-    const flush = () => {
-      frame = 0;
-      const more = waiting;
-      waiting = [];
-      setLines((all) => [...all, ...more].slice(-most));
-    };
-    const about = key.kind === "Pod" ? { podName: key.name, namespace: key.namespace } : { group: key.group, kind: key.kind, namespace: key.namespace, resourceName: key.name };
-    api
-      .logs(name, { ...about, follow, tailLines: 500, filter }, stop.signal, (line) => {
-        if (line.last) return;
-        waiting.push(line);
-        // Lines come in crowds: they are drawn once a frame.
-        frame ||= requestAnimationFrame(flush);
-      })
-      .catch((e: unknown) => {
-        if (!stop.signal.aborted) setError(e instanceof ApiError ? e : new ApiError(500, String(e)));
-      });
-    return () => {
-      stop.abort();
-      cancelAnimationFrame(frame);
-    };
-  }, [name.namespace, name.name, of, follow, filter, round]);
-  return { lines, error, again: () => setRound((r) => r + 1) };
+function Flag({ title, value, onChange, disabled = false }: { title: string; value: boolean; onChange: (on: boolean) => void; disabled?: boolean }) {
+  return (
+    <label className="check">
+      <input type="checkbox" checked={value} disabled={disabled} onChange={(e) => onChange(e.target.checked)} /> {title}
+    </label>
+  );
 }
 
-function Lines({ lines, follow, wrap, times }: { lines: readonly LogLine[]; follow: boolean; wrap: boolean; times: boolean }) {
+function save(file: string, lines: readonly LogLine[]): void {
+  const text = lines.map((l) => `${l.timeStampStr ?? ""} ${l.podName ?? ""} ${l.content}`).join("\n");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  link.download = file;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+function Lines({ lines, follow, wrap, times, find }: { lines: readonly LogLine[]; follow: boolean; wrap: boolean; times: boolean; find: string }) {
   const box = useRef<HTMLDivElement>(null);
   const several = new Set(lines.map((l) => l.podName)).size > 1;
   useEffect(() => {
@@ -123,10 +141,31 @@ function Lines({ lines, follow, wrap, times }: { lines: readonly LogLine[]; foll
         <div key={i} className="log-line">
           {times && <span className="soft">{l.timeStampStr?.slice(11, 23)}</span>}
           {several && <span className="pod">{l.podName}</span>}
-          <span className="text">{l.content}</span>
+          <span className="text">{find ? <Found text={l.content} find={find} /> : l.content}</span>
         </div>
       ))}
       {lines.length === 0 && <p className="soft">Nothing was written yet.</p>}
     </div>
+  );
+}
+
+function Found({ text, find }: { text: string; find: string }) {
+  const at = spots(text, find);
+  if (at.length === 0) return text;
+  let last = 0;
+  return (
+    <>
+      {at.map((from) => {
+        const before = text.slice(last, from);
+        last = from + find.length;
+        return (
+          <span key={from}>
+            {before}
+            <mark>{text.slice(from, last)}</mark>
+          </span>
+        );
+      })}
+      {text.slice(last)}
+    </>
   );
 }

@@ -1,9 +1,11 @@
+import { useState } from "react";
 import * as api from "../api/applications";
 import type { Name } from "../api/applications";
 import type { Application, Key, Tree } from "../api/types";
 import { keyOf } from "../model/graph";
 import { Ago } from "../parts/Ago";
 import { Answered } from "../parts/Answered";
+import { Button } from "../parts/Button";
 import { Copy } from "../parts/Copy";
 import { Dialog } from "../parts/Dialog";
 import { HealthBadge, SyncBadge } from "../parts/Status";
@@ -13,7 +15,9 @@ import { useAsk } from "../state/ask";
 import { setParams, useRoute } from "../state/route";
 import { Changes } from "./Changes";
 import { EventsView } from "./EventsView";
-import { LogsView } from "./LogsView";
+import { LiveEditor } from "./LiveEditor";
+import { LogsView, writers } from "./LogsView";
+import { ObjectActions } from "./ObjectActions";
 import { TextDiff } from "./TextDiff";
 
 interface Props {
@@ -24,14 +28,12 @@ interface Props {
   onClose: () => void;
 }
 
-const withLogs = new Set(["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"]);
-
 /** ResourceDrawer is one object: its state, its difference from Git, its YAML, events and logs. */
 export function ResourceDrawer({ app, name, tree, about, onClose }: Props) {
   const { params } = useRoute();
   const node = tree?.nodes.find((n) => keyOf(n) === keyOf(about));
   const resource = app.status.resources?.find((r) => keyOf(r) === keyOf(about));
-  const tabs = ["about", ...(resource ? ["diff"] : []), ...(node ? ["yaml", "events"] : []), ...(node && withLogs.has(about.kind) ? ["logs"] : [])];
+  const tabs = ["about", ...(resource ? ["diff"] : []), ...(node ? ["yaml", "events"] : []), ...(node && writers.has(about.kind) ? ["logs"] : [])];
   const wanted = params.get("tab") ?? "about";
   const tab = tabs.includes(wanted) ? wanted : "about";
   const health = node?.health ?? resource?.health;
@@ -42,6 +44,7 @@ export function ResourceDrawer({ app, name, tree, about, onClose }: Props) {
         {resource?.status && <SyncBadge sync={resource.status} quiet={false} />}
         {about.namespace && <span className="soft">in {about.namespace}</span>}
       </p>
+      <ObjectActions name={name} about={about} managed={resource !== undefined} live={node !== undefined} />
       <div className="choice" role="group" aria-label="Part">
         {tabs.map((t) => (
           <button key={t} type="button" aria-pressed={t === tab} onClick={() => setParams({ tab: t }, { replace: true })}>
@@ -116,18 +119,30 @@ function Difference({ name, about }: { name: Name; about: Key }) {
 
 function Yaml({ name, about, version }: { name: Name; about: Key; version: string | undefined }) {
   const answer = useAsk(part(name, `live:${keyOf(about)}`), () => api.live(name, about, version));
+  const [editing, setEditing] = useState<Record<string, unknown> | undefined>(undefined);
+  if (editing) return <LiveEditor name={name} about={about} object={editing} onClose={() => setEditing(undefined)} />;
   return (
     <Answered answer={answer} what="the object">
       {(text) => {
         const object = tidy(text);
         const yaml = object ? toYAML(object) : "";
         return (
-          <div className="code">
-            <pre tabIndex={0} aria-label="YAML">
-              {yaml}
-            </pre>
-            <Copy text={yaml} label="Copy the YAML" />
-          </div>
+          <>
+            {/* What is masked must not be written back. */}
+            {object && about.kind !== "Secret" && (
+              <div>
+                <Button icon="settings" onClick={() => setEditing(object)}>
+                  Edit in the cluster …
+                </Button>
+              </div>
+            )}
+            <div className="code">
+              <pre tabIndex={0} aria-label="YAML">
+                {yaml}
+              </pre>
+              <Copy text={yaml} label="Copy the YAML" />
+            </div>
+          </>
         );
       }}
     </Answered>

@@ -13,6 +13,7 @@ import { part } from "../state/application";
 import { useAsk } from "../state/ask";
 import { useNow } from "../state/clock";
 import { setParams } from "../state/route";
+import { Chart } from "./Chart";
 import { Revision } from "./Revision";
 
 const phaseWord: Record<string, string> = { PreSync: "Before", Sync: "Sync", PostSync: "After", SyncFail: "After the failure" };
@@ -26,6 +27,7 @@ export function TimelineView({ name, running }: { name: Name; running: boolean }
         t.phase ? (
           <div className="timeline">
             <Summary t={t} name={name} running={running} />
+            <Chart t={t} running={running} />
             <ol className="phases">
               {t.phases.map((p) => (
                 <li key={p.phase} className="panel">

@@ -1,18 +1,22 @@
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { howMany, noFilters, readFilters, views, writeFilters, type Filters, type View } from "../model/filters";
 import { Button } from "../parts/Button";
 import { Icon, type IconName } from "../parts/Icon";
 import { Failure, Loading, Notice, Stale } from "../parts/States";
-import { fleet } from "../state/fleet";
+import { fleet, rowKey } from "../state/fleet";
 import { useKeys } from "../state/keys";
-import { appHref, go, href, useRoute } from "../state/route";
+import { appHref, go, href, setParams, useRoute } from "../state/route";
 import { useStore } from "../state/store";
+import { Bulk, type Doing } from "./Bulk";
 import { FacetPanel } from "./Facets";
 import { Health } from "./Health";
 import { FleetMap } from "./FleetMap";
 import { Search } from "./Search";
-import { Table } from "./Table";
+import { Table, type Marking } from "./Table";
 import { Tiles } from "./Tiles";
+import { Views } from "./Views";
+
+const AppEditor = lazy(async () => ({ default: (await import("../draft/AppEditor")).AppEditor }));
 
 const viewIcon: Record<View, IconName> = { table: "table", tiles: "tiles", map: "map" };
 const viewName: Record<View, string> = { table: "Table", tiles: "Tiles", map: "Map" };
@@ -24,6 +28,9 @@ export function FleetPage() {
   const state = useStore(fleet.store);
   const [chosen, setChosen] = useState<number | undefined>(undefined);
   const [panel, setPanel] = useState(false);
+  const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
+  const [doing, setDoing] = useState<Doing | undefined>(undefined);
+  const making = params.get("new") === "form";
   useEffect(() => fleet.start(), []);
   useEffect(() => {
     document.title = "Applications · Towline";
@@ -31,6 +38,8 @@ export function FleetPage() {
   }, [filters]);
   const change = useCallback((f: Filters, replace = false) => go(href("applications", writeFilters(f)), { replace }), []);
   useEffect(() => setChosen(undefined), [params]);
+  const mark = useCallback((key: string) => setMarked((all) => (all.has(key) ? new Set([...all].filter((k) => k !== key)) : new Set([...all, key]))), []);
+  const picked = state.rows.filter((r) => marked.has(rowKey(r)));
   const move = (step: number) => setChosen((at) => Math.max(0, Math.min(state.rows.length - 1, at === undefined ? 0 : at + step)));
   useKeys({
     j: () => move(1),
@@ -39,6 +48,11 @@ export function FleetPage() {
       const row = chosen === undefined ? undefined : state.rows[chosen];
       if (row) go(appHref(row.metadata));
     },
+    m: () => {
+      const row = chosen === undefined ? undefined : state.rows[chosen];
+      if (row) mark(rowKey(row));
+    },
+    n: () => setParams({ new: "form" }),
     v: () => change({ ...filters, view: views[(views.indexOf(filters.view) + 1) % views.length]! }),
     x: () => change({ ...noFilters, view: filters.view, group: filters.group, sort: filters.sort }),
   });
@@ -59,6 +73,10 @@ export function FleetPage() {
             </button>
           ))}
         </div>
+        <Views />
+        <Button icon="plus" onClick={() => setParams({ new: "form" })}>
+          New …
+        </Button>
         <p className="total" role="status">
           {state.read ? (
             <>
@@ -74,19 +92,51 @@ export function FleetPage() {
           )}
         </p>
       </div>
+      {picked.length > 0 && (
+        <div className="marked" role="region" aria-label="What was marked">
+          <strong>{picked.length} marked</strong>
+          <Button icon="sync" kind="main" onClick={() => setDoing("sync")}>
+            Sync …
+          </Button>
+          <Button icon="refresh" onClick={() => setDoing("refresh")}>
+            Refresh …
+          </Button>
+          <Button icon="refresh" onClick={() => setDoing("hard")}>
+            Hard refresh …
+          </Button>
+          <Button kind="bare" onClick={() => setMarked(new Set(state.rows.map(rowKey)))}>
+            Mark all {state.rows.length}
+          </Button>
+          <Button kind="bare" icon="close" onClick={() => setMarked(new Set())}>
+            None
+          </Button>
+        </div>
+      )}
       <Health facets={state.facets} filters={filters} onChange={change} />
       <div className="fleet-body">
         <FacetPanel facets={state.facets} filters={filters} onChange={change} open={panel} onClose={() => setPanel(false)} />
         <section className="fleet-main" aria-label={viewName[filters.view]}>
           {state.error && state.rows.length > 0 && <Stale error={state.error} again={fleet.retry} />}
-          <Shown filters={filters} chosen={chosen} onChange={change} />
+          <Shown filters={filters} chosen={chosen} onChange={change} marked={marked} onMark={mark} />
         </section>
       </div>
+      {doing && <Bulk doing={doing} apps={picked} onClose={() => setDoing(undefined)} />}
+      {making && (
+        <Suspense>
+          <AppEditor onClose={() => setParams({ new: undefined })} />
+        </Suspense>
+      )}
     </main>
   );
 }
 
-function Shown({ filters, chosen, onChange }: { filters: Filters; chosen: number | undefined; onChange: (f: Filters) => void }) {
+interface ShownProps extends Marking {
+  filters: Filters;
+  chosen: number | undefined;
+  onChange: (f: Filters) => void;
+}
+
+function Shown({ filters, chosen, onChange, marked, onMark }: ShownProps) {
   const state = useStore(fleet.store);
   if (state.rows.length === 0) {
     if (state.error) return <Failure error={state.error} what="the applications" again={fleet.retry} />;
@@ -99,13 +149,13 @@ function Shown({ filters, chosen, onChange }: { filters: Filters; chosen: number
       );
     }
     return (
-      <Notice icon="box" title="There are no applications yet">
-        An application says what of Git is to be where. Make the first one with <code>kubectl apply</code> or <code>towline app create</code>; it
+      <Notice icon="box" title="There are no applications yet" action={<Button kind="main" icon="plus" onClick={() => setParams({ new: "form" })}>New application …</Button>}>
+        An application says what of Git is to be where. Make the first one here, or with <code>kubectl apply</code> or <code>towline app create</code>; it
         appears here by itself. If you expect some, whoever looks after this installation can let you see them.
       </Notice>
     );
   }
-  if (filters.view === "tiles") return <Tiles state={state} chosen={chosen} />;
+  if (filters.view === "tiles") return <Tiles state={state} chosen={chosen} marked={marked} onMark={onMark} />;
   if (filters.view === "map") return <FleetMap state={state} filters={filters} onChange={onChange} />;
-  return <Table state={state} filters={filters} chosen={chosen} onChange={onChange} />;
+  return <Table state={state} filters={filters} chosen={chosen} onChange={onChange} marked={marked} onMark={onMark} />;
 }

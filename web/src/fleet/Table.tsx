@@ -1,4 +1,4 @@
-import { useCallback } from "react";
+import { memo, useCallback } from "react";
 import type { Row } from "../api/types";
 import type { Filters, Sort } from "../model/filters";
 import { healthOf, isAutomated, runs, shortRevision, sourcesOf, syncOf } from "../model/status";
@@ -22,17 +22,26 @@ const columns: { title: string; sort?: Sort; name: string }[] = [
   { title: "Destination", name: "destination" },
 ];
 
-interface Props {
+/** Marking is which applications somebody wants to do something with. */
+export interface Marking {
+  marked: ReadonlySet<string>;
+  onMark: (key: string) => void;
+}
+
+interface Props extends Marking {
   state: Fleet;
   filters: Filters;
   chosen: number | undefined;
   onChange: (f: Filters) => void;
 }
 
-export function Table({ state, filters, chosen, onChange }: Props) {
+export function Table({ state, filters, chosen, onChange, marked, onMark }: Props) {
   const range = useCallback((_: number, last: number) => fleet.need(last + 100), []);
   const head = (
     <div className="row head" role="row">
+      <span role="columnheader" className="c-mark">
+        <span className="aside">Marked</span>
+      </span>
       {columns.map((c) => (
         <span key={c.name} role="columnheader" className={`c-${c.name}`} aria-sort={c.sort === filters.sort ? (c.sort.startsWith("-") ? "descending" : "ascending") : undefined}>
           {c.sort ? (
@@ -57,7 +66,7 @@ export function Table({ state, filters, chosen, onChange }: Props) {
       onRange={range}
       row={(i) => {
         const app = state.rows[i];
-        return app ? <Line key={rowKey(app)} app={app} index={i} chosen={i === chosen} /> : <div key={i} className="row blank" role="row" aria-hidden="true" />;
+        return app ? <Line key={rowKey(app)} app={app} index={i} chosen={i === chosen} marked={marked.has(rowKey(app))} onMark={onMark} /> : <div key={i} className="row blank" role="row" aria-hidden="true" />;
       }}
     />
   );
@@ -65,13 +74,25 @@ export function Table({ state, filters, chosen, onChange }: Props) {
 
 const repoName = (url: string) => url.replace(/\.git$/, "").split("/").slice(-1)[0] ?? url;
 
-function Line({ app, index, chosen }: { app: Row; index: number; chosen: boolean }) {
+interface LineProps {
+  app: Row;
+  index: number;
+  chosen: boolean;
+  marked: boolean;
+  onMark: (key: string) => void;
+}
+
+/** Line is drawn again only when something of it changed: most of a list stays as it is. */
+const Line = memo(function Line({ app, index, chosen, marked, onMark }: LineProps) {
   const source = sourcesOf(app)[0];
   const operation = app.status.operationState;
   const place = app.spec.destination;
   const warns = (app.status.conditions ?? []).filter((c) => /(Error|Warning)$/.test(c.type));
   return (
-    <div className={chosen ? "row chosen" : "row"} role="row" aria-rowindex={index + 1}>
+    <div className={`row${chosen ? " chosen" : ""}${marked ? " on" : ""}`} role="row" aria-rowindex={index + 1}>
+      <span role="cell" className="c-mark">
+        <input type="checkbox" checked={marked} onChange={() => onMark(rowKey(app))} aria-label={`Mark ${app.metadata.name}`} />
+      </span>
       <span role="cell" className="c-name">
         <Link to={appHref(app.metadata)}>{app.metadata.name}</Link>
         <span className="soft">{app.spec.project}</span>
@@ -105,7 +126,7 @@ function Line({ app, index, chosen }: { app: Row; index: number; chosen: boolean
       </span>
     </div>
   );
-}
+});
 
 export function placeName(d: Row["spec"]["destination"]): string {
   if (d.name) return d.name;

@@ -7,13 +7,13 @@ import { Rows } from "../parts/Rows";
 import { HealthBadge, PhaseBadge, SyncBadge } from "../parts/Status";
 import { fleet, rowKey, type Fleet } from "../state/fleet";
 import { appHref } from "../state/route";
-import { placeName } from "./Table";
+import { placeName, type Marking } from "./Table";
 
 const least = 280;
 const tileHeight = 138;
 
 /** Tiles are rows of as many as there is room for. */
-export function Tiles({ state, chosen }: { state: Fleet; chosen: number | undefined }) {
+export function Tiles({ state, chosen, marked, onMark }: Marking & { state: Fleet; chosen: number | undefined }) {
   const box = useRef<HTMLDivElement>(null);
   const [across, setAcross] = useState(3);
   useLayoutEffect(() => {
@@ -36,7 +36,7 @@ export function Tiles({ state, chosen }: { state: Fleet; chosen: number | undefi
         row={(line) => (
           <div key={line} className="tile-row" role="presentation" style={{ gridTemplateColumns: `repeat(${across}, 1fr)` }}>
             {state.rows.slice(line * across, (line + 1) * across).map((app, i) => (
-              <Tile key={rowKey(app)} app={app} chosen={line * across + i === chosen} />
+              <Tile key={rowKey(app)} app={app} chosen={line * across + i === chosen} marked={marked.has(rowKey(app))} onMark={() => onMark(rowKey(app))} />
             ))}
           </div>
         )}
@@ -45,13 +45,14 @@ export function Tiles({ state, chosen }: { state: Fleet; chosen: number | undefi
   );
 }
 
-function Tile({ app, chosen }: { app: Row; chosen: boolean }) {
+function Tile({ app, chosen, marked, onMark }: { app: Row; chosen: boolean; marked: boolean; onMark: () => void }) {
   const source = sourcesOf(app)[0];
   const operation = app.status.operationState;
   return (
     <article role="listitem" className={`tile tone-${toneOf(app)}${chosen ? " chosen" : ""}`}>
       <h2>
         <Link to={appHref(app.metadata)}>{app.metadata.name}</Link>
+        <input type="checkbox" checked={marked} onChange={onMark} aria-label={`Mark ${app.metadata.name}`} />
       </h2>
       <p className="badges">
         <HealthBadge health={healthOf(app)} full />

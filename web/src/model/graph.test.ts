@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Node, Tree } from "../api/types";
-import { grow, keyOf, layOut, middle, most, parseKey, worstHealth } from "./graph";
+import { grow, keyOf, layOut, middle, most, parseKey, planted, worstHealth } from "./graph";
 
 const node = (kind: string, name: string, parent?: Node): Node => ({
   kind,
@@ -87,4 +87,14 @@ describe("keys", () => {
 it("knows the worst", () => {
   expect(worstHealth(["Healthy", "Degraded", "Progressing"])).toBe("Degraded");
   expect(worstHealth([undefined])).toBeUndefined();
+});
+
+it("puts the objects of an application below it, with names of their own", () => {
+  const child: Node = { group: "argoproj.io", kind: "Application", name: "web", namespace: "argocd" };
+  const things = grow({ nodes: [child] }, [{ group: "argoproj.io", kind: "Application", namespace: "argocd", name: "web", status: "Synced" }], new Set());
+  const app = { metadata: { namespace: "argocd", name: "web" }, status: { resources: [{ kind: "Deployment", namespace: "shop", name: "web", status: "Synced" as const }] } };
+  const [top] = planted(things, new Map([["argocd/web", { app, tree: { nodes: [web, set] } }]]), new Set());
+  expect(top?.children.map((c) => [c.id, c.of?.name])).toEqual([[`${keyOf(child)}>${keyOf(web)}`, "web"]]);
+  expect(top?.children[0]?.children.map((c) => c.node.kind)).toEqual(["ReplicaSet"]);
+  expect(things[0]?.children).toEqual([]);
 });

@@ -29,6 +29,8 @@ export interface Thing {
   children: Thing[];
   /** many is how many objects stand behind it, where it is a group. */
   many?: Node[];
+  /** of is the application that it belongs to, where that is another than the one that is looked at. */
+  of?: { namespace: string; name: string };
 }
 
 /** most is from how many siblings of a kind on they are shown as one. */
@@ -69,6 +71,27 @@ export function grow(tree: Tree | undefined, resources: readonly ResourceStatus[
   return all;
 }
 
+/** planted puts the objects of applications below them, where they stand in a tree. Nothing is changed in place. */
+export function planted(
+  things: readonly Thing[],
+  children: ReadonlyMap<string, { app: { metadata: { namespace: string; name: string }; status: { resources?: ResourceStatus[] } }; tree: Tree }>,
+  opened: ReadonlySet<string>,
+): Thing[] {
+  return things.map((t) => {
+    const child = t.node.kind === "Application" ? children.get(`${t.node.namespace ?? ""}/${t.node.name}`) : undefined;
+    const below = planted(t.children, children, opened);
+    if (!child) return below.some((b, i) => b !== t.children[i]) ? { ...t, children: below } : t;
+    const { namespace, name } = child.app.metadata;
+    const own = grow(child.tree, child.app.status.resources ?? [], new Set([...opened].map((o) => o.replace(`${t.id}>`, ""))));
+    return { ...t, children: [...below, ...marked(own, t.id, { namespace, name })] };
+  });
+}
+
+/** marked gives things of another application names that no others have. */
+function marked(things: readonly Thing[], below: string, of: NonNullable<Thing["of"]>): Thing[] {
+  return things.map((t) => ({ ...t, id: `${below}>${t.id}`, of, children: marked(t.children, below, of) }));
+}
+
 function parentOf(thing: Thing, things: ReadonlyMap<string, Thing>): Thing | undefined {
   if (thing.sync) return undefined;
   const refs = thing.node.parentRefs ?? [];
@@ -94,7 +117,9 @@ function gather(list: Thing[], parent: string, opened: ReadonlySet<string>): Thi
   const kinds = new Map<string, Thing[]>();
   for (const t of list) {
     const kind = `${t.node.group ?? ""}/${t.node.kind}`;
-    kinds.set(kind, [...(kinds.get(kind) ?? []), t]);
+    const same = kinds.get(kind);
+    if (same) same.push(t);
+    else kinds.set(kind, [t]);
   }
   const out: Thing[] = [];
   for (const [kind, same] of kinds) {

@@ -19,30 +19,27 @@ export function squarify(sizes: readonly number[], within: Box): Box[] {
   const scale = (within.w * within.h) / total;
   let rest: Box = { ...within };
   let row: { area: number; at: number }[] = [];
+  // The largest of a row came first and the smallest comes last, so that their sum is all that has to be kept.
+  let sum = 0;
   for (const { size, at } of order) {
-    const next = [...row, { area: size * scale, at }];
+    const area = size * scale;
     const side = Math.min(rest.w, rest.h);
-    if (row.length > 0 && worst(next, side) > worst(row, side)) {
+    const first = row[0]?.area ?? area;
+    const last = row[row.length - 1]?.area ?? area;
+    if (row.length > 0 && worst(first, area, sum + area, side) > worst(first, last, sum, side)) {
       rest = place(row, rest, out);
-      row = [{ area: size * scale, at }];
-    } else {
-      row = next;
+      row = [];
+      sum = 0;
     }
+    row.push({ area, at });
+    sum += area;
   }
   place(row, rest, out);
   return out;
 }
 
 /** worst is the largest ratio of sides that a row along a side would have. */
-function worst(row: readonly { area: number }[], side: number): number {
-  let sum = 0;
-  let least = Infinity;
-  let most = 0;
-  for (const { area } of row) {
-    sum += area;
-    least = Math.min(least, area);
-    most = Math.max(most, area);
-  }
+function worst(most: number, least: number, sum: number, side: number): number {
   const s2 = side * side;
   return Math.max((s2 * most) / (sum * sum), (sum * sum) / (s2 * least));
 }

@@ -32,6 +32,20 @@ list:
 none: null`);
 });
 
+it("means the same when it is read again", () => {
+  const text = toYAML({ a: ".5", b: "./x", c: "two\n\n", d: " first\nsecond", e: "tab\there\nx", f: "one\ntwo", g: "trailing \nx", h: ".inf" });
+  expect(text).toBe(`a: ".5"
+b: ./x
+c: "two\\n\\n"
+d: " first\\nsecond"
+e: "tab\\there\\nx"
+f: |-
+  one
+  two
+g: "trailing \\nx"
+h: ".inf"`);
+});
+
 it("leaves out what nobody reads", () => {
   const text = JSON.stringify({
     spec: {},

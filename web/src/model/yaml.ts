@@ -1,6 +1,8 @@
-// JSON values as YAML that people read. Only for showing: what is written here is never parsed again.
+// JSON values as YAML that people read, and edit: it means the same when it is read again.
 
-const plain = /^[A-Za-z_./][\w ./:@%+=,()-]*$/;
+const plain = /^(?:[A-Za-z_/]|\.\.?\/)[\w ./:@%+=,()-]*$/;
+/** blockable texts survive as a block of lines; others are written with their signs. */
+const blockable = /^[^\s][^\t\r\0-\x08\x0b-\x1f\x7f]*[^\n]\n?$/;
 const special = /^(true|false|null|yes|no|on|off|~|y|n)$/i;
 
 function scalar(value: unknown): string {
@@ -19,7 +21,7 @@ function entry(key: string, value: unknown, pad: string): string[] {
   if (isEmpty(value)) return [`${head} ${Array.isArray(value) ? "[]" : "{}"}`];
   if (Array.isArray(value)) return [head, ...block(value, pad)];
   if (isMap(value)) return [head, ...block(value, pad + "  ")];
-  if (typeof value === "string" && value.includes("\n")) {
+  if (typeof value === "string" && value.includes("\n") && blockable.test(value) && !/[ ]\n/.test(value)) {
     return [`${head} |${value.endsWith("\n") ? "" : "-"}`, ...value.replace(/\n$/, "").split("\n").map((l) => `${pad}  ${l}`)];
   }
   return [`${head} ${scalar(value)}`];

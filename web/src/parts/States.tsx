@@ -2,6 +2,8 @@ import type { ReactNode } from "react";
 import type { ApiError } from "../api/client";
 import { Button } from "./Button";
 import { Icon, type IconName } from "./Icon";
+import { Link } from "./Link";
+import { href } from "../state/route";
 
 export function Notice({ icon, title, children, action }: { icon: IconName; title: string; children?: ReactNode; action?: ReactNode }) {
   return (
@@ -41,7 +43,7 @@ export function Failure({ error, what, again }: { error: ApiError; what: string;
     return (
       <Notice icon="lock" title="You may not see this, or it is not there" action={retry}>
         The two are told apart only to those who may see {what}. Whoever looks after this installation can give you the right in{" "}
-        <code>argocd-rbac-cm</code>.
+        <code>argocd-rbac-cm</code>; <Link to={href("settings/why")}>ask which line says so</Link>.
       </Notice>
     );
   }

@@ -8,6 +8,8 @@ export interface Tab {
   icon: IconName;
   to: string;
   count?: number | undefined;
+  /** plain counts say how many there are, and not that somebody should look. */
+  plain?: boolean;
 }
 
 /** Tabs are links: each has an address, and the browser's way back works. */
@@ -24,7 +26,7 @@ export function Tabs({ tabs, current, label }: { tabs: readonly Tab[]; current: 
         <Link key={t.id} to={t.to} aria-current={t.id === current ? "page" : undefined}>
           <Icon name={t.icon} />
           {t.title}
-          {t.count !== undefined && t.count > 0 && <span className="count">{t.count}</span>}
+          {t.count !== undefined && t.count > 0 && <span className={t.plain ? "count plain" : "count"}>{t.count}</span>}
         </Link>
       ))}
     </nav>

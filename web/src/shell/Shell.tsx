@@ -3,6 +3,7 @@ import * as people from "../api/people";
 import { Button } from "../parts/Button";
 import { Icon } from "../parts/Icon";
 import { Link } from "../parts/Link";
+import { Menu } from "../parts/Menu";
 import { Toasts } from "../parts/Toasts";
 import { useAsk } from "../state/ask";
 import { helpOpen, paletteOpen } from "../state/commands";
@@ -16,6 +17,21 @@ import { Logo } from "./Logo";
 import { Palette } from "./Palette";
 import { ThemeButton } from "./ThemeButton";
 
+const areas = [
+  { to: "applications", title: "Applications", key: "a" },
+  { to: "applicationsets", title: "ApplicationSets", key: "s" },
+  { to: "projects", title: "Projects", key: "p" },
+  { to: "settings/clusters", title: "Clusters", key: "c" },
+  { to: "settings/repos", title: "Repositories", key: "r" },
+  { to: "settings", title: "Settings", key: "e" },
+] as const;
+
+/** current is the area that a path is in: the one that says most of it. */
+function current(path: string): string {
+  const fits = areas.filter((a) => path === a.to || path.startsWith(`${a.to}/`));
+  return fits.reduce((best, a) => (a.to.length > best.length ? a.to : best), "");
+}
+
 /** Shell is what is around every page. */
 export function Shell({ children }: { children: ReactNode }) {
   const palette = useStore(paletteOpen);
@@ -24,7 +40,8 @@ export function Shell({ children }: { children: ReactNode }) {
   useKeys({
     "mod+k": () => paletteOpen.set(true),
     "?": () => helpOpen.set(true),
-    "g a": () => go(href("applications")),
+    ...Object.fromEntries(areas.map((a) => [`g ${a.key}`, () => go(href(a.to))])),
+    "g w": () => go(href("settings/why")),
     "/": () => {
       const field = document.querySelector<HTMLInputElement>("[data-search]");
       if (field) field.focus();
@@ -37,14 +54,17 @@ export function Shell({ children }: { children: ReactNode }) {
         To the content
       </a>
       <header className="top">
+        <div className="nav-menu">
+          <Menu label="Menu" icon="table">
+            <Areas path={path} />
+          </Menu>
+        </div>
         <Link className="brand" to={href("applications")} aria-label="Towline: all applications">
           <Logo />
           <span>Towline</span>
         </Link>
         <nav aria-label="Main">
-          <Link to={href("applications")} aria-current={path.startsWith("applications") ? "page" : undefined}>
-            Applications
-          </Link>
+          <Areas path={path} />
         </nav>
         <button type="button" className="finder" onClick={() => paletteOpen.set(true)}>
           <Icon name="search" />
@@ -67,22 +87,33 @@ export function Shell({ children }: { children: ReactNode }) {
   );
 }
 
+function Areas({ path }: { path: string }) {
+  const at = current(path);
+  return areas.map((a) => (
+    <Link key={a.to} to={href(a.to)} aria-current={a.to === at ? "page" : undefined}>
+      {a.title}
+    </Link>
+  ));
+}
+
 function Person() {
   const who = useStore(session);
   return (
-    <details className="menu" onBlur={(e) => !e.currentTarget.contains(e.relatedTarget) && (e.currentTarget.open = false)}>
-      <summary aria-label={`Signed in as ${who?.username ?? "somebody"}`}>
-        <Icon name="user" />
-        <span className="wide-only">{who?.username}</span>
-      </summary>
-      <div className="menu-in">
-        <p>
-          <strong>{who?.username}</strong>
-          {who?.groups && who.groups.length > 0 && <span className="soft">{who.groups.join(", ")}</span>}
-        </p>
-        <Button onClick={() => void signOut()}>Sign out</Button>
-      </div>
-    </details>
+    <Menu label={`Signed in as ${who?.username ?? "somebody"}`} icon="user" text={<span className="person">{who?.username}</span>}>
+      <p>
+        <strong>{who?.username}</strong>
+        {who?.groups && who.groups.length > 0 && <span className="soft">{who.groups.join(", ")}</span>}
+      </p>
+      <Link className="button bare" to={href("user-info")}>
+        <Icon name="user" /> Your account
+      </Link>
+      <Link className="button bare" to={href("settings/why")}>
+        <Icon name="unknown" /> Why can I not …
+      </Link>
+      <Button kind="bare" icon="back" onClick={() => void signOut()}>
+        Sign out
+      </Button>
+    </Menu>
   );
 }
 

@@ -21,7 +21,7 @@ const nothing: Fleet = { rows: [], total: 0, facets: [], loading: true, more: fa
 const pageSize = 500;
 /** settle is how long changes are gathered before the list is read again: they come in bursts. */
 const settle = 400;
-/** again is up to how many rows are read anew after a change; longer lists are corrected row by row. */
+/** again is up to how many rows are read anew where their order may be another; longer lists are corrected row by row. */
 const again = 2000;
 
 const facets = ["health", "sync", "operation", "autosync", "project", "cluster", "namespace", "label"];
@@ -38,6 +38,9 @@ export class FleetReader {
   #running: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #wanted = pageSize;
+  #moved = false;
+  /** #still says that rows stand where they stand whatever becomes of them: nothing is left out, and names do not change. */
+  #still = true;
 
   /** start listens to the stream, until the function that it returns is called. */
   start(): () => void {
@@ -58,6 +61,7 @@ export class FleetReader {
     if (key === this.#key) return;
     this.#key = key;
     this.#query = query;
+    this.#still = Object.keys(query).every((k) => k === "sort") && query["sort"] === "name";
     this.#facets = wanted;
     this.#wanted = pageSize;
     this.store.update((s) => ({ ...s, read: false }));
@@ -126,10 +130,28 @@ export class FleetReader {
       const rows = type === "DELETED" ? s.rows.toSpliced(at, 1) : s.rows.with(at, application);
       this.store.set({ ...s, rows, total: s.total - (type === "DELETED" ? 1 : 0) });
     }
+    // By name, and without a filter, a change moves nothing: only the counts may be others.
+    if (type !== "MODIFIED" || at < 0 || !this.#still) this.#moved = true;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#read(this.#length());
+      const moved = this.#moved;
+      this.#moved = false;
+      void (moved ? this.#read(this.#length()) : this.#count());
     }, settle);
+  }
+
+  /** #count reads the counts alone; the rows are as they should be. */
+  async #count(): Promise<void> {
+    const asked = this.#key;
+    try {
+      const page = await api.list({ ...this.#query, limit: 1, facets: this.#facets, facetLimit: 30 });
+      if (asked !== this.#key) return;
+      const { total } = this.store.get();
+      if (page.total !== total) void this.#read(this.#length());
+      else this.store.update((s) => ({ ...s, facets: page.facets ?? [] }));
+    } catch {
+      // The next change asks again, and what is shown is right but for the counts.
+    }
   }
 }
 

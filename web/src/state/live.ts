@@ -17,6 +17,9 @@ type TreeListener = (tree: Tree) => void;
 
 const changes = new Set<(change: Change) => void>();
 const resets = new Set<() => void>();
+const topics = new Set<(topic: string) => void>();
+/** heard are the kinds of things besides applications that pages show. */
+const heard = ["applicationsets", "projects", "clusters", "repositories"];
 const trees = new Map<string, Set<TreeListener>>();
 let source: EventSource | undefined;
 let last = "";
@@ -36,7 +39,7 @@ function open(): void {
   source?.close();
   if (!wanted) return;
   if (link.get() !== "lost") link.set("connecting");
-  const s = new EventSource(address("api/v1/stream/events", { tree: [...trees.keys()], since: last }));
+  const s = new EventSource(address("api/v1/stream/events", { tree: [...trees.keys()], topic: heard, since: last }));
   source = s;
   openedAt = Infinity;
   s.onopen = () => {
@@ -63,6 +66,10 @@ function open(): void {
   s.addEventListener("tree", (e) => {
     const { namespace, name, tree } = JSON.parse(e.data as string) as { namespace: string; name: string; tree: Tree };
     for (const tell of [...(trees.get(`${namespace}/${name}`) ?? [])]) tell(tree);
+  });
+  s.addEventListener("topic", (e) => {
+    const { topic } = JSON.parse(e.data as string) as { topic: string };
+    for (const tell of [...topics]) tell(topic);
   });
   s.addEventListener("reset", (e) => {
     last = e.lastEventId || "";
@@ -97,6 +104,12 @@ export function begin(cursor: string | undefined, askedAt: number): void {
 export function onChange(tell: (change: Change) => void): () => void {
   changes.add(tell);
   return () => changes.delete(tell);
+}
+
+/** onTopic is told that something of a kind changed; what it is has to be asked for. */
+export function onTopic(tell: (topic: string) => void): () => void {
+  topics.add(tell);
+  return () => topics.delete(tell);
 }
 
 export function onReset(tell: () => void): () => void {

@@ -1,0 +1,184 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/hack/cluster/controlplane"
+)
+
+// What work costs is counted here, since counts are the same on every machine:
+// requests for each object, writes of each Application, renders, looks at the
+// repository and fetches.
+
+// tallied is what was counted since the last time.
+type tallied struct {
+	applies, dryRuns, reads int
+	// patches are the writes of Applications, by name.
+	patches map[string]int
+	// others are requests that are none of these.
+	others []controlplane.Event
+}
+
+// count goes through the requests from a place on. The log has a request a
+// moment after its answer.
+func (f *fixture) count(since int) (tallied, int) {
+	f.Helper()
+	all := f.requests()
+	for before := -1; before < len(all); all = f.requests() {
+		before = len(all)
+		time.Sleep(300 * time.Millisecond)
+	}
+	out := tallied{patches: map[string]int{}}
+	for _, e := range all[since:] {
+		switch {
+		case e.Resource == v1alpha1.ApplicationResource && e.Verb == "patch":
+			out.patches[e.Name]++
+		case e.Namespace != f.dest:
+			out.others = append(out.others, e)
+		case e.DryRun:
+			out.dryRuns++
+		case e.Writes():
+			out.applies++
+		default:
+			out.reads++
+		}
+	}
+	return out, len(all)
+}
+
+// rendered are the renders that were kept, with when each was.
+func (f *fixture) rendered() map[string]time.Time {
+	f.Helper()
+	files, err := filepath.Glob(filepath.Join(f.data, "renders", "*"))
+	f.must(err)
+	out := map[string]time.Time{}
+	for _, name := range files {
+		info, err := os.Stat(name)
+		f.must(err)
+		if filepath.Base(name) != "shelf.key" {
+			out[name] = info.ModTime()
+		}
+	}
+	return out
+}
+
+const countedApps, countedObjects = 6, 4
+
+func countedName(i int) string { return fmt.Sprintf("counted-%02d", i) }
+
+// countedObject is a file of an application, and what is in it.
+func countedObject(i, j int, value string) (path, text string) {
+	return fmt.Sprintf("%s/%d.yaml", countedName(i), j),
+		fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%d}\ndata: {v: %q}\n", countedName(i), j, value)
+}
+
+// TestCounts: a first sync of many applications from one repository, a refresh
+// of all of them without a change, a push that concerns one, and a while in
+// which nothing happens.
+func TestCounts(t *testing.T) {
+	f := setup(t)
+	files := map[string]string{}
+	for i := range countedApps {
+		for j := range countedObjects {
+			path, text := countedObject(i, j, "1")
+			files[path] = text
+		}
+	}
+	f.must(f.git.Create("fleet", files))
+	for i := range countedApps {
+		f.application(countedName(i), "fleet", countedName(i), automated)
+	}
+	// An audit asks about an object now and then; that is for another test.
+	f.start("--audit", "0")
+	at := f.countFirst()
+	at = f.countRefresh(at)
+	at = f.countPush(at)
+	time.Sleep(time.Second)
+	idle, _ := f.count(at)
+	if idle.applies+idle.dryRuns+idle.reads+len(idle.patches)+len(idle.others) != 0 {
+		t.Errorf("idleness costs requests: %+v", idle)
+	}
+}
+
+// countFirst: one apply for each object, two writes of an Application, one
+// render of each, one look and one fetch for all.
+func (f *fixture) countFirst() int {
+	f.Helper()
+	first, err := f.git.Revision("fleet", "main")
+	f.must(err)
+	for i := range countedApps {
+		f.await(countedName(i), "synced", synced(first))
+	}
+	got, at := f.count(0)
+	if got.applies != countedApps*countedObjects || got.dryRuns+got.reads != 0 {
+		f.Errorf("the first sync of %d objects made %d applies, %d dry-runs and %d reads",
+			countedApps*countedObjects, got.applies, got.dryRuns, got.reads)
+	}
+	for i := range countedApps {
+		if n := got.patches[countedName(i)]; n < 1 || n > 2 {
+			f.Errorf("the first sync wrote %s %d times", countedName(i), n)
+		}
+	}
+	if n := len(f.rendered()); n != countedApps {
+		f.Errorf("%d applications were rendered %d times", countedApps, n)
+	}
+	if asked := f.git.Requests()["fleet"]; asked.Fetch != 1 || asked.ListRefs > 1 {
+		f.Errorf("the first sync made %d fetches and %d looks, want one of each", asked.Fetch, asked.ListRefs)
+	}
+	return at
+}
+
+// countRefresh: nothing is asked, and the one write takes the annotation away.
+func (f *fixture) countRefresh(at int) int {
+	f.Helper()
+	f.kubectl("-n", f.control, "annotate", "application", "--all", v1alpha1.AnnotationRefresh+"=normal")
+	for i := range countedApps {
+		f.await(countedName(i), "refreshed", func(app *v1alpha1.Application) bool { return app.Annotations[v1alpha1.AnnotationRefresh] == "" })
+	}
+	got, at := f.count(at)
+	if got.applies+got.dryRuns+got.reads != 0 {
+		f.Errorf("a refresh without a change made %d applies, %d dry-runs and %d reads", got.applies, got.dryRuns, got.reads)
+	}
+	for i := range countedApps {
+		if n := got.patches[countedName(i)]; n != 1 {
+			f.Errorf("a refresh without a change wrote %s %d times", countedName(i), n)
+		}
+	}
+	return at
+}
+
+// countPush: who read nothing of what changed is not rendered and not written.
+func (f *fixture) countPush(at int) int {
+	f.Helper()
+	f.git.ResetRequests()
+	renders := f.rendered()
+	path, text := countedObject(3, 1, "2")
+	second, err := f.git.Commit("fleet", "main", "one of them", map[string]*string{path: &text})
+	f.must(err)
+	f.refresh(countedName(3))
+	f.await(countedName(3), "synced at the new commit", synced(second))
+	if asked := f.git.Requests()["fleet"]; asked.Fetch != 1 || asked.ListRefs != 1 {
+		f.Errorf("a push made %d fetches and %d looks, want one of each", asked.Fetch, asked.ListRefs)
+	}
+	// What comes of it for the others comes a moment later.
+	time.Sleep(time.Second)
+	more := 0
+	for name, when := range f.rendered() {
+		if !renders[name].Equal(when) {
+			more++
+		}
+	}
+	if more != 1 {
+		f.Errorf("a push that concerns one application made %d renders", more)
+	}
+	got, at := f.count(at)
+	if got.applies != 1 || got.dryRuns > 1 || len(got.patches) != 1 {
+		f.Errorf("a push of one object made %d applies and %d dry-runs, and wrote %v", got.applies, got.dryRuns, got.patches)
+	}
+	return at
+}

@@ -1,0 +1,28 @@
+import { setParams, useRoute } from "../state/route";
+import { Icon } from "./Icon";
+
+/** fitting are the items whose text has all words. */
+export function fitting<T>(items: readonly T[], words: string, textOf: (item: T) => string): readonly T[] {
+  const all = words.toLowerCase().split(/\s+/).filter(Boolean);
+  return all.length === 0 ? items : items.filter((i) => all.every((w) => textOf(i).toLowerCase().includes(w)));
+}
+
+/** Filter narrows a list that is here already; what it says is in the address. */
+export function Filter({ label }: { label: string }) {
+  const { params } = useRoute();
+  return (
+    <label className="search">
+      <Icon name="search" />
+      <span className="aside">{label}</span>
+      <input
+        data-search
+        type="search"
+        placeholder={label}
+        value={params.get("search") ?? ""}
+        onChange={(e) => setParams({ search: e.target.value }, { replace: true })}
+        onKeyDown={(e) => e.key === "Escape" && e.currentTarget.blur()}
+      />
+      <kbd>/</kbd>
+    </label>
+  );
+}
