@@ -324,7 +324,8 @@ func (p *poller) poll(ctx context.Context, repo string) {
 		if len(apps) == 0 {
 			continue
 		}
-		for _, app := range p.touched(ctx, origin, from, commit, apps) {
+		// Few of many, so that these are put in order and not those.
+		for _, app := range slices.Sorted(slices.Values(p.touched(ctx, origin, from, commit, apps))) {
 			p.wake(app)
 		}
 	}
@@ -336,7 +337,7 @@ func compareOrigins(a, b manifest.Origin) int {
 }
 
 // moved notes where a revision stands and returns where it stood and who
-// follows it, if it moved.
+// follows it, in no order, if it moved.
 func (p *poller) moved(origin manifest.Origin, commit string) (from string, apps []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -345,5 +346,5 @@ func (p *poller) moved(origin manifest.Origin, commit string) (from string, apps
 		return "", nil
 	}
 	from, f.commit = f.commit, commit
-	return from, slices.Sorted(maps.Keys(f.apps))
+	return from, slices.AppendSeq(make([]string, 0, len(f.apps)), maps.Keys(f.apps))
 }

@@ -73,6 +73,9 @@ func (c *comparison) folders(before, after place) error {
 	for len(old) > 0 || len(now) > 0 {
 		var left, right *entry
 		left, right, old, now = first(old, now)
+		if alike(left, right) {
+			continue
+		}
 		if err := c.pair(before, after, left, right); err != nil {
 			return err
 		}
@@ -91,6 +94,12 @@ func first(old, now []entry) (left, right *entry, oldRest, nowRest []entry) {
 		right, now = &now[0], now[1:]
 	}
 	return left, right, old, now
+}
+
+// alike says that both sides have the same under a name. Of a folder of ten thousand names nearly all are, so it comes
+// before anything that costs more than a glance.
+func alike(left, right *entry) bool {
+	return left != nil && right != nil && left.hash == right.hash && left.mode == right.mode
 }
 
 // pair compares what stands under one name on both sides; nil is nothing.
