@@ -230,13 +230,16 @@ func (gitOnly) File(context.Context, string, string) (fs.FS, error) {
 const shelfSize = 512 << 20
 
 func (p *enginePart) start(ctx context.Context) error {
-	if err := p.hub.EnsureDefaultProject(ctx); err != nil {
-		return err
-	}
 	go p.hub.Run(ctx)
 	go func() { _ = p.cluster.Run(ctx) }()
 	if !p.hub.WaitReady(ctx) {
 		return errors.New("waiting for the hub: interrupted")
+	}
+	// As `towline run` does: who knows it does not ask for it.
+	if _, err := p.hub.Project(ctx, v1alpha1.DefaultProjectName); err != nil {
+		if err := p.hub.EnsureDefaultProject(ctx); err != nil {
+			return err
+		}
 	}
 	select {
 	case <-p.cluster.Ready():

@@ -43,8 +43,7 @@ func runRestart(ctx context.Context, b *bench) (err error) {
 	var dryRuns, writes, keys float64
 	for _, run := range c[engineName] {
 		dryRuns += float64(run.Requests["dry-run"])
-		// The default project is asked for by a create that is refused.
-		writes += float64(run.Requests["patch"] + run.Requests["update"] + run.Requests["delete"])
+		writes += float64(run.Requests["create"] + run.Requests["patch"] + run.Requests["update"] + run.Requests["delete"])
 		keys += float64(len(run.tally.written))
 	}
 	r.atMost("dry_runs", dryRuns, 0)

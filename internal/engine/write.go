@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,6 +44,9 @@ func (e *Engine) write(ctx context.Context, was, next *v1alpha1.Application) (*v
 	if err != nil {
 		return nil, fmt.Errorf("encoding application %q: %w", e.key(was), err)
 	}
+	if bytes.Equal(from, to) {
+		return was, nil
+	}
 	patch, err := jsonpatch.CreateMergePatch(from, to)
 	if err != nil {
 		return nil, fmt.Errorf("comparing application %q: %w", e.key(was), err)
@@ -62,17 +66,27 @@ func (e *Engine) write(ctx context.Context, was, next *v1alpha1.Application) (*v
 	return app, nil
 }
 
-// guarded adds the resource version that a patch is meant for.
+// guarded adds the resource version that a patch is meant for. The status, which
+// is most of it, is passed on as it is.
 func guarded(patch []byte, resourceVersion string) ([]byte, error) {
-	var m map[string]any
-	if err := json.Unmarshal(patch, &m); err != nil {
+	var top, meta map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &top); err != nil {
 		return nil, fmt.Errorf("reading back a patch: %w", err)
 	}
-	meta, ok := m["metadata"].(map[string]any)
-	if !ok {
-		meta = map[string]any{}
-		m["metadata"] = meta
+	if of, ok := top["metadata"]; ok {
+		if err := json.Unmarshal(of, &meta); err != nil {
+			return nil, fmt.Errorf("reading back a patch: %w", err)
+		}
 	}
-	meta["resourceVersion"] = resourceVersion
-	return json.Marshal(m)
+	if meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	var err error
+	if meta["resourceVersion"], err = json.Marshal(resourceVersion); err != nil {
+		return nil, fmt.Errorf("guarding a patch: %w", err)
+	}
+	if top["metadata"], err = json.Marshal(meta); err != nil {
+		return nil, fmt.Errorf("guarding a patch: %w", err)
+	}
+	return json.Marshal(top)
 }
