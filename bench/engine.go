@@ -49,6 +49,8 @@ type enginePart struct {
 	// that one changed.
 	secrets atomic.Pointer[settings.Store]
 	joined  chan struct{}
+	// room is kept for as long as the part is.
+	room func()
 }
 
 // workers is how many applications are worked on at once, as `towline run` has
@@ -60,7 +62,10 @@ func newEnginePart(s setup) (part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &enginePart{setup: s, counter: &counter{seen: map[string]struct{}{}}, built: newBuilding(), joined: make(chan struct{}, 1)}
+	p := &enginePart{
+		setup: s, counter: &counter{seen: map[string]struct{}{}}, built: newBuilding(), joined: make(chan struct{}, 1),
+		room: cluster.Roomy(),
+	}
 	client, err := hub.New(config, controlNamespace)
 	if err != nil {
 		return nil, err
@@ -230,6 +235,7 @@ func (gitOnly) File(context.Context, string, string) (fs.FS, error) {
 const shelfSize = 512 << 20
 
 func (p *enginePart) start(ctx context.Context) error {
+	defer cluster.Frugal()()
 	go p.hub.Run(ctx)
 	go func() { _ = p.cluster.Run(ctx) }()
 	if !p.hub.WaitReady(ctx) {

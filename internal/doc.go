@@ -77,6 +77,7 @@
 //   - core/chart: what charts say of themselves: which version is meant, and which dependencies are missing.
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.
+//   - core/frame: what an API server sends, read in as few passes as that takes, and as client-go reads it.
 //   - core/field: what managedFields say: which fields a manager owns, where they are, and who else owns them.
 //   - core/health: an object turned into its health, by kind and by the conventions for conditions.
 //   - core/action: what can be done with an object, and the changes that it stands for.

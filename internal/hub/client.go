@@ -19,6 +19,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/frame"
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
@@ -45,7 +46,8 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 	config.APIPath = "/apis"
 	gv := v1alpha1.GroupVersion()
 	config.GroupVersion = &gv
-	config.NegotiatedSerializer = forgiving{serializer.NewCodecFactory(scheme).WithoutConversion()}
+	config.NegotiatedSerializer = frame.Quick(forgiving{serializer.NewCodecFactory(scheme).WithoutConversion()},
+		frame.Typed[v1alpha1.Application](gv.WithKind(v1alpha1.ApplicationKind)))
 	r, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the hub: %w", err)
