@@ -25,17 +25,19 @@ type product struct {
 
 // startProduct builds the program and starts it on the plane.
 func (b *bench) startProduct(ctx context.Context) (p *product, err error) {
-	p = &product{}
+	made := &product{}
+	p = made
 	if p.dir, err = os.MkdirTemp("", "towline-bench-"); err != nil {
 		return nil, fmt.Errorf("making a folder for the product: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, p.end())
+			err = errors.Join(err, made.end())
 		}
 	}()
 	binary := filepath.Join(p.dir, "towline")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/towline")
+	// With the flags of `make`, whose packages are in the cache.
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-o", binary, "./cmd/towline")
 	build.Dir, build.Env = b.root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the product: %w: %s", err, out)
