@@ -17,6 +17,13 @@ test("drift appears when somebody edits, with who did it, and a sync sets it rig
   await expect(change).toContainText("2");
   await expect(change).toContainText("carol");
   await accessible(page);
+  await page.getByRole("button", { name: "Whole object" }).click();
+  const drawer = page.getByRole("dialog");
+  await expect(drawer.locator(".dl.removed")).toContainText("replicas: 4");
+  await drawer.getByLabel("Side by side").check();
+  await expect(drawer.locator(".pair").filter({ hasText: "replicas: 4" })).toContainText("replicas: 2");
+  await accessible(page);
+  await page.keyboard.press("Escape");
 
   await page.getByRole("button", { name: "Sync …" }).click();
   const dialog = page.getByRole("dialog");
@@ -63,6 +70,8 @@ test("history: a commit is synced, and the way back is taken", async ({ page }) 
   await expect(page.getByText("Greet in a friendlier way").first()).toBeVisible();
   await expect(page.getByText("#1")).toBeVisible();
   await accessible(page);
+  await page.getByText("Source and parameters").first().click();
+  await expect(page.getByText("path: mailer").first()).toBeVisible();
   await page.getByRole("button", { name: "Back to this …" }).click();
   await expect(page.getByText("is not synced by itself again")).toBeVisible();
   await page.getByRole("button", { name: "Go back" }).click();

@@ -20,6 +20,15 @@ test("the fleet: search, filters with counts in the address, and back", async ({
   await expect(project).toBeChecked();
   await page.goBack();
   await expect(page.getByRole("link", { name: "storefront" })).toBeVisible();
+  await page.getByRole("columnheader", { name: "Health" }).getByRole("button").click();
+  await expect(page).toHaveURL(/sort=-health/);
+  await expect(page.getByRole("row").nth(1)).toContainText("Degraded");
+  await page.getByRole("group", { name: "Health" }).getByRole("button", { name: /Degraded/ }).click();
+  await expect(page).toHaveURL(/health=Degraded/);
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.getByRole("group", { name: "Repository" }).getByRole("checkbox").first().check();
+  await expect(page).toHaveURL(/repo=/);
+  await expect(page.getByRole("link", { name: "storefront" })).toBeVisible();
 });
 
 test("tiles and the map show the same fleet", async ({ page }) => {

@@ -37,6 +37,9 @@ test("projects: what one allows, its roles with a token, its windows", async ({ 
   await expect(page).toHaveURL(/projects\/data\?view=windows/);
   await expect(page.getByRole("row").filter({ hasText: "The books are being closed" })).toContainText("Holds back");
   await accessible(page);
+  await page.getByRole("link", { name: "Events" }).click();
+  await expect(page.getByRole("list").or(page.getByRole("heading", { name: "Nothing was said lately" })).first()).toBeVisible();
+  await accessible(page);
   await page.goto(stage().url + "/settings/projects/platform?view=roles");
   await expect(page.getByText("p, proj:platform:deployer, applications, sync, platform/*, allow")).toBeVisible();
   await page.getByRole("button", { name: "Token …" }).click();

@@ -15,6 +15,7 @@ const views: Record<string, string> = {
   map: "applications?view=map",
   "map-label": "applications?view=map&group=label%3Ateam",
   graph: "applications/argocd/storefront",
+  "graph-narrowed": "applications/argocd/storefront?state=look",
   "graph-of-apps": `applications/argocd/suite?inside=${encodeURIComponent("argocd/suite-web")}`,
   pods: "applications/argocd/checkout?view=pods",
   network: "applications/argocd/checkout?view=network",
@@ -39,6 +40,7 @@ const views: Record<string, string> = {
   project: "projects/platform",
   "project-roles": "projects/platform?view=roles",
   "project-windows": "projects/data?view=windows",
+  "project-events": "projects/data?view=events",
   settings: "settings",
   clusters: "settings/clusters",
   cluster: `settings/clusters?cluster=${encodeURIComponent("https://kubernetes.default.svc")}`,
@@ -112,6 +114,10 @@ for (const [screen, viewport] of Object.entries(screens)) {
         await settled(page);
         await shoot(name);
       }
+      await context.route("**/api/v1/applications/**", (r) => r.abort());
+      await page.goto(`${stage().url}/applications/argocd/storefront`);
+      await expect(page.getByRole("heading", { name: "The server does not answer" })).toBeVisible();
+      await shoot("offline");
       await context.close();
     });
   }

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, type ReactNode } from "react";
+import { lazy, Suspense, useEffect, useRef, type ReactNode } from "react";
 import { ApplicationPage } from "./application/ApplicationPage";
 import { FleetPage } from "./fleet/FleetPage";
 import { Loading, Notice } from "./parts/States";
@@ -27,6 +27,7 @@ export function App() {
     if (path === "login") go(afterSignIn(), { replace: true });
     else if (path === "") go(href("applications"), { replace: true });
   }, [who, path]);
+  useArrival(path);
   if (!who) {
     return (
       <main className="alone">
@@ -48,6 +49,17 @@ export function App() {
       </Suspense>
     </Shell>
   );
+}
+
+/** useArrival moves the focus to a page that was gone to: the link that led there may be no more, and Tab would begin at the top. */
+function useArrival(path: string): void {
+  const last = useRef(path);
+  useEffect(() => {
+    if (last.current === path) return;
+    last.current = path;
+    const at = document.activeElement;
+    if (!at || at === document.body || !at.closest("dialog, .top")) document.getElementById("content")?.focus({ preventScroll: true });
+  }, [path]);
 }
 
 /** decoded leaves what cannot be read as it is: an address that somebody mistyped is no reason to fail. */

@@ -112,6 +112,10 @@ export const patch = (app: Name, change: unknown) =>
     body: { patch: JSON.stringify(change), patchType: "merge", appNamespace: app.namespace },
   });
 
+/** approveDeletion is the word that objects wait for which are not deleted without. */
+export const approveDeletion = (app: Name, now: Date) =>
+  patch(app, { metadata: { annotations: { "argocd.argoproj.io/deletion-approved": now.toISOString().replace(/\.\d+Z$/, "Z") } } });
+
 export interface LogWish {
   group?: string | undefined;
   kind?: string | undefined;

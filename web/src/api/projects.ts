@@ -1,5 +1,5 @@
 import { ask } from "./client";
-import type { Destination, Meta } from "./types";
+import type { ClusterEvent, Destination, Meta } from "./types";
 
 export interface Window {
   kind?: string;
@@ -61,6 +61,7 @@ export const openWindows = async (name: string) => (await ask<{ windows: Window[
 export const globals = async (name: string) => (await ask<{ items: Project[] }>(at(name, "/globalprojects"))).items;
 export const create = (project: unknown) => ask<Project>("api/v1/projects", {}, { method: "POST", body: { project } });
 export const update = (name: string, project: unknown) => ask<Project>(at(name), {}, { method: "PUT", body: { project } });
+export const events = async (name: string) => (await ask<{ items: ClusterEvent[] }>(at(name, "/events"))).items;
 export const remove = (name: string) => ask<unknown>(at(name), {}, { method: "DELETE" });
 
 export const makeToken = async (name: string, role: string, expiresIn: number) =>

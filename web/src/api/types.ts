@@ -95,6 +95,8 @@ export interface HistoryEntry {
   deployedAt: string;
   deployStartedAt?: string;
   initiatedBy?: { username?: string; automated?: boolean };
+  source?: Source;
+  sources?: Source[];
 }
 
 export interface OperationState {
@@ -314,4 +316,5 @@ export interface SyncWish {
   strategy?: { apply?: { force?: boolean }; hook?: { force?: boolean } };
   resources?: Key[];
   syncOptions?: { items: string[] };
+  retryStrategy?: { limit: number };
 }

@@ -10,7 +10,7 @@ import { Tabs, type Tab } from "../parts/Tabs";
 import { useApplication } from "../state/application";
 import { useCommands } from "../state/commands";
 import { useKeys } from "../state/keys";
-import { appHref, go, href, setParams, useRoute } from "../state/route";
+import { appHref, currentRoute, go, href, setParams, useRoute } from "../state/route";
 import { attempt } from "../state/toast";
 import { DiffView } from "./DiffView";
 import { DriftView } from "./DriftView";
@@ -66,12 +66,16 @@ export function ApplicationPage({ name }: { name: Name }) {
   );
 }
 
+/** narrowing is what graph and list share of the address. */
+const narrowing = () => Object.fromEntries([...currentRoute().params].filter(([key]) => ["find", "kind", "state", "orphans"].includes(key)));
+
 function Inside({ app, tree }: { app: Application; tree: Tree | undefined }) {
   const { params } = useRoute();
   const view = viewList.find((v) => v.id === params.get("view"))?.id ?? "graph";
   const [syncing, setSyncing] = useState(false);
   const name: Name = { namespace: app.metadata.namespace, name: app.metadata.name };
-  const show = (id: string) => go(appHref(name, id === "graph" ? {} : { view: id }));
+  const at = (id: string) => appHref(name, { ...(id === "graph" ? {} : { view: id }), ...(id === "graph" || id === "list" ? narrowing() : {}) });
+  const show = (id: string) => go(at(id));
   const refresh = (kind: "normal" | "hard") => void attempt(kind === "hard" ? "Everything was rendered anew and compared." : "Git and the cluster were looked at.", () => api.get(name, kind));
   useKeys({
     ...Object.fromEntries(viewList.map((v, i) => [String((i + 1) % 10), () => show(v.id)])),
@@ -93,7 +97,7 @@ function Inside({ app, tree }: { app: Application; tree: Tree | undefined }) {
   const differ = (app.status.resources ?? []).filter((r) => r.status === "OutOfSync").length;
   const tabs: Tab[] = viewList.map((v) => ({
     ...v,
-    to: appHref(name, v.id === "graph" ? {} : { view: v.id }),
+    to: at(v.id),
     count: v.id === "diff" ? differ : undefined,
   }));
   const opened = parseKey(params.get("resource") ?? "");

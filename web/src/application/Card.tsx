@@ -34,6 +34,7 @@ export const Card = memo(function Card({ at, onOpen, inside, onInside }: Props) 
           {node.kind}
           {thing.wave !== undefined && <span className="wave">wave {thing.wave}</span>}
           {thing.prune && <span className="wave">not in Git</span>}
+          {thing.orphan && <span className="wave">of nobody</span>}
         </span>
         <span className="node-name">{middle(node.name, info ? 16 : 20)}</span>
         <span className="node-marks">

@@ -3,6 +3,7 @@ import { gantt } from "../model/gantt";
 import { keyOf } from "../model/graph";
 import { span } from "../model/time";
 import { Icon } from "../parts/Icon";
+import { Some } from "../parts/Some";
 import { useNow } from "../state/clock";
 import { setParams } from "../state/route";
 
@@ -26,8 +27,8 @@ export function Chart({ t, running }: { t: Timeline; running: boolean }) {
           ))}
         </span>
       </div>
-      <ol>
-        {chart.bars.map((b) => {
+      <Some of={chart.bars} within="ol">
+        {(b) => {
           const failed = b.result.status === "SyncFailed" || b.result.hookPhase === "Failed" || b.result.hookPhase === "Error";
           const tone = failed ? "bad" : b.runs && running ? "busy" : b.result.hook ? "idle" : "good";
           return (
@@ -46,8 +47,8 @@ export function Chart({ t, running }: { t: Timeline; running: boolean }) {
               </span>
             </li>
           );
-        })}
-      </ol>
+        }}
+      </Some>
       <p className="soft">Times are when the server saw it; an object ends when its wave does.</p>
     </section>
   );

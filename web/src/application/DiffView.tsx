@@ -6,6 +6,7 @@ import { keyOf } from "../model/graph";
 import { Answered } from "../parts/Answered";
 import { Button } from "../parts/Button";
 import { Copy } from "../parts/Copy";
+import { Some } from "../parts/Some";
 import { Notice } from "../parts/States";
 import { ActionBadge } from "../parts/Status";
 import { part } from "../state/application";
@@ -33,9 +34,9 @@ export function DiffView({ name }: { name: Name }) {
                 <p className="lead">
                   {objects.length} {objects.length === 1 ? "object differs" : "objects differ"} from Git. A sync would do what stands beside each.
                 </p>
-                {objects.map((o) => (
-                  <Differing key={keyOf(o)} object={o} />
-                ))}
+                <Some of={objects} step={50} within="div" className="diff">
+                  {(o) => <Differing key={keyOf(o)} object={o} />}
+                </Some>
               </>
             )}
           </div>

@@ -5,6 +5,7 @@ import { span } from "../model/time";
 import { Ago } from "../parts/Ago";
 import { Answered } from "../parts/Answered";
 import { Icon } from "../parts/Icon";
+import { Some } from "../parts/Some";
 import { Notice } from "../parts/States";
 import { Badge } from "../parts/Status";
 import { part } from "../state/application";
@@ -21,8 +22,8 @@ export function DriftView({ name }: { name: Name }) {
             What drifts and is set right is written down here: the field, who wrote it, and for how long it stood.
           </Notice>
         ) : (
-          <ol className="drifts">
-            {list.map((e) => (
+          <Some of={list} within="ol" className="drifts">
+            {(e) => (
               <li key={keyOf(e) + (e.field ?? "") + e.seen} className="panel">
                 {e.healed ? (
                   <Badge tone="good" icon="synced" quiet>
@@ -49,8 +50,8 @@ export function DriftView({ name }: { name: Name }) {
                   </p>
                 </div>
               </li>
-            ))}
-          </ol>
+            )}
+          </Some>
         )
       }
     </Answered>

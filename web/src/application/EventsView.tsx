@@ -3,10 +3,11 @@ import type { Name } from "../api/applications";
 import type { ClusterEvent, Key } from "../api/types";
 import { Ago } from "../parts/Ago";
 import { Answered } from "../parts/Answered";
+import { Some } from "../parts/Some";
 import { Notice } from "../parts/States";
 import { Badge } from "../parts/Status";
 import { part } from "../state/application";
-import { useAsk } from "../state/ask";
+import { useAsk, type Answer } from "../state/ask";
 
 const seen = (e: ClusterEvent) => e.lastTimestamp ?? e.eventTime ?? e.firstTimestamp ?? "";
 
@@ -14,6 +15,11 @@ const seen = (e: ClusterEvent) => e.lastTimestamp ?? e.eventTime ?? e.firstTimes
 export function EventsView({ name, about, uid }: { name: Name; about?: Key; uid?: string | undefined }) {
   const key = about ? `events:${about.kind}/${about.namespace ?? ""}/${about.name}` : "events";
   const answer = useAsk(part(name, key), () => api.events(name, about, uid));
+  return <Events answer={answer} />;
+}
+
+/** Events are what was said about something, the newest first. */
+export function Events({ answer }: { answer: Answer<ClusterEvent[]> & { again: () => void } }) {
   return (
     <Answered answer={answer} what="the events">
       {(list) =>
@@ -22,8 +28,8 @@ export function EventsView({ name, about, uid }: { name: Name; about?: Key; uid?
             Kubernetes keeps events for about an hour.
           </Notice>
         ) : (
-          <ol className="events">
-            {list.toReversed().map((e) => (
+          <Some of={list.toReversed()} within="ol" className="events">
+            {(e) => (
               <li key={e.metadata.name}>
                 <Badge tone={e.type === "Warning" ? "warn" : "none"} icon={e.type === "Warning" ? "degraded" : "events"} quiet={e.type !== "Warning"}>
                   {e.reason ?? "Event"}
@@ -34,8 +40,8 @@ export function EventsView({ name, about, uid }: { name: Name; about?: Key; uid?
                   <Ago at={seen(e)} />
                 </span>
               </li>
-            ))}
-          </ol>
+            )}
+          </Some>
         )
       }
     </Answered>

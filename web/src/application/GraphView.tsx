@@ -1,10 +1,13 @@
 import { useCallback, useMemo, useState } from "react";
 import type { Application, Tree } from "../api/types";
 import { grow, planted, type Placed, type Thing } from "../model/graph";
+import { everything, narrowed, narrows, readWanted } from "../model/narrow";
+import { Button } from "../parts/Button";
 import { Loading, Notice } from "../parts/States";
 import { useChildren } from "../state/children";
 import { appHref, go, setParams, useRoute } from "../state/route";
 import { Card } from "./Card";
+import { ObjectBar, showAll } from "./ObjectBar";
 import { Picture } from "./Picture";
 
 /** isApp says that a thing is an application, whose objects can be shown below it. */
@@ -18,10 +21,14 @@ export function GraphView({ app, tree }: { app: Application; tree: Tree | undefi
   const inside = shown.join("\n");
   const children = useChildren(shown);
   const resources = app.status.resources;
-  const roots = useMemo(() => {
-    const things = grow(tree, resources ?? [], opened);
-    return children.size === 0 ? things : planted(things, children, opened);
-  }, [tree, resources, opened, children]);
+  const wanted = useMemo(() => readWanted(params), [params]);
+  const narrow = narrows(wanted);
+  const all = useMemo(() => {
+    const open = narrow ? everything : opened;
+    const things = grow(tree, resources ?? [], open, wanted.orphans);
+    return children.size === 0 ? things : planted(things, children, open);
+  }, [tree, resources, opened, children, narrow, wanted.orphans]);
+  const roots = useMemo(() => (narrow ? narrowed(all, wanted) : all), [all, narrow, wanted]);
   const open = useCallback(
     ({ thing }: Placed) => {
       if (thing.many) setOpened((all) => new Set([...all, thing.id]));
@@ -41,7 +48,7 @@ export function GraphView({ app, tree }: { app: Application; tree: Tree | undefi
     },
     [inside],
   );
-  if (roots.length === 0) {
+  if (all.length === 0) {
     if (!tree) return <Loading what="the objects" />;
     return (
       <Notice icon="box" title="There are no objects">
@@ -50,18 +57,34 @@ export function GraphView({ app, tree }: { app: Application; tree: Tree | undefi
     );
   }
   return (
-    <Picture
-      roots={roots}
-      label="Objects and what came from them"
-      card={(p) => (
-        <Card
-          key={p.thing.id}
-          at={p}
-          onOpen={open}
-          onInside={isApp(p.thing) ? toggle : undefined}
-          inside={isApp(p.thing) ? shown.includes(`${p.thing.node.namespace ?? ""}/${p.thing.node.name}`) : undefined}
+    <>
+      <ObjectBar app={app} tree={tree} wanted={wanted} />
+      {roots.length === 0 ? (
+        <NothingFits />
+      ) : (
+        <Picture
+          roots={roots}
+          label="Objects and what came from them"
+          card={(p) => (
+            <Card
+              key={p.thing.id}
+              at={p}
+              onOpen={open}
+              onInside={isApp(p.thing) ? toggle : undefined}
+              inside={isApp(p.thing) ? shown.includes(`${p.thing.node.namespace ?? ""}/${p.thing.node.name}`) : undefined}
+            />
+          )}
         />
       )}
-    />
+    </>
+  );
+}
+
+/** NothingFits says that there are objects, and that none is what somebody looks for. */
+export function NothingFits() {
+  return (
+    <Notice icon="search" title="Nothing fits" action={<Button onClick={showAll}>Show all</Button>}>
+      No object of this application has all that is asked for.
+    </Notice>
   );
 }

@@ -3,9 +3,10 @@ import * as api from "../api/applications";
 import type { Name } from "../api/applications";
 import type { Application, Tree } from "../api/types";
 import { placeName } from "../fleet/Table";
-import { healthOf, isAutomated, liveRevision, runs, sentence, sourcesOf, syncOf } from "../model/status";
+import { awaited, healthOf, isAutomated, liveRevision, runs, sentence, sourcesOf, syncOf } from "../model/status";
 import { Ago } from "../parts/Ago";
 import { Button } from "../parts/Button";
+import { Confirm } from "../parts/Confirm";
 import { Icon } from "../parts/Icon";
 import { Link } from "../parts/Link";
 import { Menu } from "../parts/Menu";
@@ -124,7 +125,8 @@ function Conditions({ app, name }: Pick<Props, "app" | "name">) {
   // Windows open and close without the application changing: they are read with it, and whenever somebody wants to sync.
   const windows = useAsk(part(name, "windows"), () => api.windows(name)).data;
   const held = windows && !windows.canSync;
-  if (all.length === 0 && !held) return null;
+  const asked = awaited(app);
+  if (all.length === 0 && !held && !asked) return null;
   return (
     <ul className="conditions" aria-label="What should be known">
       {held && (
@@ -136,6 +138,7 @@ function Conditions({ app, name }: Pick<Props, "app" | "name">) {
           </div>
         </li>
       )}
+      {asked && <Awaited what={asked} name={name} />}
       {all.map((c) => (
         <li key={c.type + c.message} className={`tone-${c.type.endsWith("Error") ? "bad" : "warn"}`}>
           <Icon name="degraded" />
@@ -149,6 +152,30 @@ function Conditions({ app, name }: Pick<Props, "app" | "name">) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Awaited asks for the word without which some objects are not deleted. */
+function Awaited({ what, name }: { what: string; name: Name }) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <li className="tone-warn">
+      <Icon name="wait" />
+      <div>
+        <strong>Somebody has to confirm the deletion</strong>
+        <p>{what} would be deleted. Git asks for a word of somebody before.</p>
+      </div>
+      <Button kind="danger" icon="trash" onClick={() => setAsking(true)}>
+        Confirm …
+      </Button>
+      {asking && (
+        <Confirm title="Confirm the deletion" word="Delete" done="It is confirmed." run={() => api.approveDeletion(name, new Date())} onClose={() => setAsking(false)}>
+          <p>
+            <strong>{what}</strong> will be deleted from the cluster. This cannot be taken back.
+          </p>
+        </Confirm>
+      )}
+    </li>
   );
 }
 

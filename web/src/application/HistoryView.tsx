@@ -4,6 +4,7 @@ import type { Name } from "../api/applications";
 import type { Application, HistoryEntry } from "../api/types";
 import { isAutomated } from "../model/status";
 import { span } from "../model/time";
+import { toYAML } from "../model/yaml";
 import { Ago } from "../parts/Ago";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
@@ -33,6 +34,7 @@ export function HistoryView({ app, name }: { app: Application; name: Name }) {
             <span className="number">#{h.id}</span>
             <div className="grow">
               <Revision name={name} revision={h.revision ?? h.revisions?.[0] ?? ""} />
+              <Made of={h} />
             </div>
             <span className="soft">
               <Ago at={h.deployedAt} />
@@ -57,6 +59,20 @@ export function HistoryView({ app, name }: { app: Application; name: Name }) {
       {compare && <Compare name={name} list={list} from={compare} onClose={() => setCompare(undefined)} />}
       {back && <Rollback app={app} name={name} to={back} onClose={() => setBack(undefined)} />}
     </>
+  );
+}
+
+/** Made is what a revision was rendered from, with its parameters. */
+function Made({ of: h }: { of: HistoryEntry }) {
+  const from = h.sources ?? h.source;
+  if (!from) return null;
+  return (
+    <details className="made">
+      <summary>Source and parameters</summary>
+      <div className="code">
+        <pre tabIndex={0}>{toYAML(from)}</pre>
+      </div>
+    </details>
   );
 }
 

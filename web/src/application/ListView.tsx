@@ -1,11 +1,14 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import type { Application, Node, Tree } from "../api/types";
-import { grow, keyOf, type Thing } from "../model/graph";
+import { grow, type Thing } from "../model/graph";
+import { everything, fitting, readWanted } from "../model/narrow";
 import { Ago } from "../parts/Ago";
-import { Icon } from "../parts/Icon";
 import { Rows } from "../parts/Rows";
+import { Loading, Notice } from "../parts/States";
 import { HealthBadge, SyncBadge } from "../parts/Status";
-import { setParams } from "../state/route";
+import { setParams, useRoute } from "../state/route";
+import { NothingFits } from "./GraphView";
+import { ObjectBar } from "./ObjectBar";
 
 interface Line {
   thing: Thing;
@@ -18,59 +21,53 @@ function flat(things: readonly Thing[], depth = 0): Line[] {
 
 /** ListView has the same objects as the graph, one below the other. */
 export function ListView({ app, tree }: { app: Application; tree: Tree | undefined }) {
-  const [text, setText] = useState("");
-  const [problems, setProblems] = useState(false);
+  const { params } = useRoute();
+  const wanted = useMemo(() => readWanted(params), [params]);
   const resources = app.status.resources;
-  const all = useMemo(() => {
-    // Nothing is gathered here: a list scrolls.
-    const groups = new Set<string>();
-    for (const n of tree?.nodes ?? []) for (const p of n.parentRefs ?? []) groups.add(`${keyOf(p)}>${n.group ?? ""}/${n.kind}`);
-    return flat(grow(tree, resources ?? [], groups));
-  }, [tree, resources]);
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = all.filter(({ thing }) => {
-    const name = `${thing.node.kind} ${thing.node.namespace ?? ""} ${thing.node.name}`.toLowerCase();
-    return words.every((w) => name.includes(w)) && (!problems || troubled(thing));
-  });
+  // Nothing is gathered here: a list scrolls.
+  const all = useMemo(() => flat(grow(tree, resources ?? [], everything, wanted.orphans)), [tree, resources, wanted.orphans]);
+  const shown = useMemo(() => {
+    const fits = fitting(wanted);
+    return all.filter(({ thing }) => fits(thing));
+  }, [all, wanted]);
+  if (all.length === 0) {
+    if (!tree) return <Loading what="the objects" />;
+    return (
+      <Notice icon="box" title="There are no objects">
+        Either Git has none at this revision, or it was not looked at yet. What is in the way stands above.
+      </Notice>
+    );
+  }
   return (
     <div className="objects">
-      <div className="bar">
-        <label className="search">
-          <Icon name="search" />
-          <span className="aside">Search objects</span>
-          <input data-search type="search" value={text} placeholder="Kind, namespace or name" onChange={(e) => setText(e.target.value)} />
-          <kbd>/</kbd>
-        </label>
-        <label className="check">
-          <input type="checkbox" checked={problems} onChange={(e) => setProblems(e.target.checked)} /> Only what needs a look
-        </label>
-        <p className="total">
-          <strong>{shown.length}</strong> of {all.length} objects
-        </p>
-      </div>
-      <Rows
-        label="Objects"
-        count={shown.length}
-        height={40}
-        head={
-          <div className="row head object" role="row">
-            <span role="columnheader">Object</span>
-            <span role="columnheader">Health</span>
-            <span role="columnheader">Sync</span>
-            <span role="columnheader" className="c-info">State</span>
-            <span role="columnheader" className="c-age">Made</span>
-          </div>
-        }
-        row={(i) => {
-          const line = shown[i];
-          return line && <One key={line.thing.id} line={line} />;
-        }}
-      />
+      <ObjectBar app={app} tree={tree} wanted={wanted} said={`${shown.length} of ${all.length} objects`} />
+      {shown.length === 0 ? <NothingFits /> : <Table lines={shown} />}
     </div>
   );
 }
 
-const troubled = (t: Thing) => t.sync === "OutOfSync" || (t.node.health?.status !== undefined && t.node.health.status !== "Healthy");
+function Table({ lines }: { lines: readonly Line[] }) {
+  return (
+    <Rows
+      label="Objects"
+      count={lines.length}
+      height={40}
+      head={
+        <div className="row head object" role="row">
+          <span role="columnheader">Object</span>
+          <span role="columnheader">Health</span>
+          <span role="columnheader">Sync</span>
+          <span role="columnheader" className="c-info">State</span>
+          <span role="columnheader" className="c-age">Made</span>
+        </div>
+      }
+      row={(i) => {
+        const line = lines[i];
+        return line && <One key={line.thing.id} line={line} />;
+      }}
+    />
+  );
+}
 
 const infoOf = (n: Node) => n.info?.map((i) => `${i.name === "Status Reason" ? "" : `${i.name} `}${i.value}`).join(", ") ?? "";
 

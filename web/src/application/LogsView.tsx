@@ -1,15 +1,15 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { memo, useEffect, useMemo, useRef, useState } from "react";
 import type { Name } from "../api/applications";
 import type { Key, LogLine, Tree } from "../api/types";
 import { keyOf, parseKey } from "../model/graph";
 import { containersOf, spots } from "../model/logs";
 import { Button } from "../parts/Button";
 import { Icon } from "../parts/Icon";
-import { Failure, Notice } from "../parts/States";
+import { Failure, Loading, Notice, Stale } from "../parts/States";
 import * as api from "../api/applications";
 import { part } from "../state/application";
 import { useAsk } from "../state/ask";
-import { useLogs } from "../state/logs";
+import { useLogs, type Numbered } from "../state/logs";
 import { setParams, useRoute } from "../state/route";
 import { attempt } from "../state/toast";
 
@@ -29,6 +29,7 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
   const picked = about ?? parseKey(params.get("of") ?? "") ?? choices.find((c) => c.kind === "Deployment") ?? choices[0];
   const [follow, setFollow] = useState(true);
   const [filter, setFilter] = useState("");
+  const [matchCase, setMatchCase] = useState(false);
   const [find, setFind] = useState("");
   const [since, setSince] = useState("");
   const [wrap, setWrap] = useState(true);
@@ -40,9 +41,10 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
   const version = tree?.nodes.find((n) => keyOf(n) === key)?.version;
   const manifest = useAsk(picked ? part(name, `live:${key}`) : "", () => api.live(name, picked!, version)).data;
   const containers = useMemo(() => containersOf(manifest), [manifest]);
-  const wish = { of: key, container, previous, follow: follow && !previous, filter, since: Number(since) };
-  const { lines, error, again, all } = useLogs(name, wish);
+  const wish = { of: key, container, previous, follow: follow && !previous, filter, matchCase, since: Number(since) };
+  const { lines, error, again, all, reading } = useLogs(name, wish);
   if (!picked) {
+    if (!tree) return <Loading what="what writes a log" />;
     return (
       <Notice icon="logs" title="Nothing here writes a log">
         There are no pods, and nothing that makes any.
@@ -84,6 +86,7 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
           <span className="aside">Only lines with</span>
           <input type="search" placeholder="Only lines with; ! before it: without" onKeyDown={(e) => e.key === "Enter" && setFilter(e.currentTarget.value)} onBlur={(e) => setFilter(e.currentTarget.value)} />
         </label>
+        <Flag title="As written" value={matchCase} onChange={setMatchCase} disabled={filter === ""} />
         <label className="search">
           <Icon name="search" />
           <span className="aside">Find in the log</span>
@@ -107,7 +110,12 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
         <Button icon="download" label="Download" onClick={download} />
         <Button icon={full ? "close" : "fit"} label={full ? "As before" : "Fill the window"} aria-pressed={full} onClick={() => setFull(!full)} />
       </div>
-      {error && lines.length === 0 ? <Failure error={error} what="the log" again={again} /> : <Lines lines={lines} follow={follow} wrap={wrap} times={times} find={find} />}
+      {error && lines.length > 0 && <Stale error={error} again={again} />}
+      {error && lines.length === 0 ? (
+        <Failure error={error} what="the log" again={again} />
+      ) : (
+        <Lines lines={lines} reading={reading} follow={follow} wrap={wrap} times={times} find={find} />
+      )}
     </div>
   );
 }
@@ -129,7 +137,16 @@ function save(file: string, lines: readonly LogLine[]): void {
   URL.revokeObjectURL(link.href);
 }
 
-function Lines({ lines, follow, wrap, times, find }: { lines: readonly LogLine[]; follow: boolean; wrap: boolean; times: boolean; find: string }) {
+interface LinesProps {
+  lines: readonly Numbered[];
+  reading: boolean;
+  follow: boolean;
+  wrap: boolean;
+  times: boolean;
+  find: string;
+}
+
+function Lines({ lines, reading, follow, wrap, times, find }: LinesProps) {
   const box = useRef<HTMLDivElement>(null);
   const several = new Set(lines.map((l) => l.podName)).size > 1;
   useEffect(() => {
@@ -137,17 +154,24 @@ function Lines({ lines, follow, wrap, times, find }: { lines: readonly LogLine[]
   }, [lines, follow]);
   return (
     <div className={wrap ? "log wrap" : "log"} ref={box} role="log" aria-label="Log" tabIndex={0}>
-      {lines.map((l, i) => (
-        <div key={i} className="log-line">
-          {times && <span className="soft">{l.timeStampStr?.slice(11, 23)}</span>}
-          {several && <span className="pod">{l.podName}</span>}
-          <span className="text">{find ? <Found text={l.content} find={find} /> : l.content}</span>
-        </div>
+      {lines.map((l) => (
+        <Written key={l.number} line={l} times={times} several={several} find={find} />
       ))}
-      {lines.length === 0 && <p className="soft">Nothing was written yet.</p>}
+      {lines.length === 0 && <p className="soft">{reading ? "Reading the log …" : "Nothing was written yet."}</p>}
     </div>
   );
 }
+
+/** Written is one line. It is drawn once: thousands stand above the next. */
+const Written = memo(function Written({ line: l, times, several, find }: { line: Numbered; times: boolean; several: boolean; find: string }) {
+  return (
+    <div className="log-line">
+      {times && <span className="soft">{l.timeStampStr?.slice(11, 23)}</span>}
+      {several && <span className="pod">{l.podName}</span>}
+      <span className="text">{find ? <Found text={l.content} find={find} /> : l.content}</span>
+    </div>
+  );
+});
 
 function Found({ text, find }: { text: string; find: string }) {
   const at = spots(text, find);

@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Action, Plan, PlanObject } from "../api/types";
 import { keyOf } from "../model/graph";
 import { Icon } from "../parts/Icon";
+import { Some } from "../parts/Some";
 import { ActionBadge } from "../parts/Status";
 import { Changes } from "./Changes";
 
@@ -40,11 +41,9 @@ export function PlanWaves({ plan, without, onToggle, prune }: Props) {
               {phaseWord[w.phase] ?? w.phase}
               <span className="wave">wave {w.wave}</span>
             </h4>
-            <ul>
-              {w.objects.map((o) => (
-                <One key={keyOf(o)} object={o} on={!without.has(keyOf(o))} onToggle={() => onToggle(keyOf(o))} prune={prune} />
-              ))}
-            </ul>
+            <Some of={w.objects} within="ul">
+              {(o) => <One key={keyOf(o)} object={o} on={!without.has(keyOf(o))} onToggle={() => onToggle(keyOf(o))} prune={prune} />}
+            </Some>
           </li>
         ))}
       </ol>

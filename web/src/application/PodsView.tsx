@@ -3,6 +3,7 @@ import type { Node, Tree } from "../api/types";
 import { keyOf, worstHealth } from "../model/graph";
 import { groupings, nodeOf, podGroups, type Grouping, type PodGroup } from "../model/pods";
 import { healthTone } from "../model/status";
+import { Some } from "../parts/Some";
 import { Loading, Notice } from "../parts/States";
 import { HealthBadge, Mark } from "../parts/Status";
 import { setParams, useRoute } from "../state/route";
@@ -42,11 +43,9 @@ export function PodsView({ tree }: { tree: Tree | undefined }) {
           {ill > 0 && `, ${ill} not well`}
         </p>
       </div>
-      <div className="pod-groups">
-        {groups.map((g) => (
-          <Group key={`${g.kind}/${g.name}`} group={g} by={by} />
-        ))}
-      </div>
+      <Some of={groups} step={60} within="div" className="pod-groups">
+        {(g) => <Group key={`${g.kind}/${g.name}`} group={g} by={by} />}
+      </Some>
     </div>
   );
 }
@@ -58,13 +57,13 @@ function Group({ group, by }: { group: PodGroup; by: Grouping }) {
       <h3>
         <span className="soft">{group.kind}</span> {group.name} {health && <HealthBadge health={health} />}
       </h3>
-      <ul>
-        {group.pods.map((p) => (
+      <Some of={group.pods} within="ul">
+        {(p) => (
           <li key={keyOf(p)}>
             <Pod pod={p} by={by} />
           </li>
-        ))}
-      </ul>
+        )}
+      </Some>
     </section>
   );
 }

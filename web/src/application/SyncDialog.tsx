@@ -13,7 +13,7 @@ import { useAsk } from "../state/ask";
 import { attempt } from "../state/toast";
 import { Findings } from "./Findings";
 import { PlanWaves } from "./PlanWaves";
-import { noOptions, SyncOptions, type Options } from "./SyncOptions";
+import { itemsOf, noOptions, risky, SyncOptions, type Options } from "./SyncOptions";
 
 interface Props {
   app: Application;
@@ -28,6 +28,8 @@ export function SyncDialog({ app, name, onClose, onStarted }: Props) {
   const [revision, setRevision] = useState("");
   const [without, setWithout] = useState<ReadonlySet<string>>(new Set());
   const [busy, setBusy] = useState(false);
+  const [typed, setTyped] = useState("");
+  const unsure = risky(options) && typed !== name.name;
   const plan = useAsk(part(name, `plan:${revision}`), () => api.plan(name, revision || undefined));
   const why = useAsk(part(name, "why:sync"), () => api.why(name, "sync"));
   const stopped = why.data?.allowed === false;
@@ -51,7 +53,7 @@ export function SyncDialog({ app, name, onClose, onStarted }: Props) {
         <>
           <span className="soft grow">{plan.data ? summary(plan.data, chosen.length, objects.length, options.prune) : ""}</span>
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" icon="sync" busy={busy} disabled={stopped || (objects.length > 0 && chosen.length === 0)} onClick={() => void run()}>
+          <Button kind={risky(options) ? "danger" : "main"} icon="sync" busy={busy} disabled={stopped || unsure || (objects.length > 0 && chosen.length === 0)} onClick={() => void run()}>
             {options.dryRun ? "Dry run" : "Sync"}
           </Button>
         </>
@@ -62,7 +64,27 @@ export function SyncDialog({ app, name, onClose, onStarted }: Props) {
         <RevisionField value={revision} fallback={app.spec.source?.targetRevision ?? "HEAD"} onChange={setRevision} disabled={isAutomated(app)} />
         <SyncOptions value={options} onChange={setOptions} />
       </div>
-      <h3>What would happen</h3>
+      {risky(options) && (
+        <label className="field">
+          <span>
+            What cannot be changed in place is deleted and made anew, and what runs in it stops meanwhile. Type <strong>{name.name}</strong> to go on.
+          </span>
+          <input value={typed} onChange={(e) => setTyped(e.target.value)} autoComplete="off" spellCheck={false} />
+        </label>
+      )}
+      <header className="plan-head">
+        <h3>What would happen</h3>
+        {objects.length > 1 && (
+          <span>
+            <Button kind="bare" onClick={() => setWithout(new Set())}>
+              All
+            </Button>
+            <Button kind="bare" onClick={() => setWithout(new Set(objects.map(keyOf)))}>
+              None
+            </Button>
+          </span>
+        )}
+      </header>
       <Answered answer={plan} what="the plan">
         {(p) => (
           <>
@@ -85,7 +107,9 @@ function wishOf({ options, revision, without, chosen }: { options: Options; revi
   if (without.size > 0) {
     wish.resources = chosen.map(({ group, kind, namespace, name }) => ({ kind, name, ...(group ? { group } : {}), ...(namespace ? { namespace } : {}) }));
   }
-  if (options.items.length > 0) wish.syncOptions = { items: options.items };
+  const items = itemsOf(options);
+  if (items.length > 0) wish.syncOptions = { items };
+  if (options.retries) wish.retryStrategy = { limit: Number(options.retries) };
   return wish;
 }
 

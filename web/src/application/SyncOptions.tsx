@@ -1,3 +1,5 @@
+import { Choice } from "../parts/Field";
+
 export interface Options {
   prune: boolean;
   dryRun: boolean;
@@ -5,9 +7,19 @@ export interface Options {
   force: boolean;
   /** items take the place of the application's own options. */
   items: string[];
+  /** propagation is how what an object owns is deleted with it; empty is as the application says. */
+  propagation: "" | "foreground" | "background" | "orphan";
+  /** retries is how often a sync that fails is tried again; empty is as the application says. */
+  retries: string;
 }
 
-export const noOptions: Options = { prune: false, dryRun: false, applyOnly: false, force: false, items: [] };
+export const noOptions: Options = { prune: false, dryRun: false, applyOnly: false, force: false, items: [], propagation: "", retries: "" };
+
+/** itemsOf are the options as a sync names them. */
+export const itemsOf = (o: Options) => [...o.items, ...(o.propagation ? [`PrunePropagationPolicy=${o.propagation}`] : [])];
+
+/** risky says that running parts may be deleted and made anew. */
+export const risky = (o: Options) => !o.dryRun && (o.force || o.items.includes("Replace=true"));
 
 const flags = [
   ["prune", "Delete what Git no longer has"],
@@ -21,6 +33,7 @@ const items = [
   ["CreateNamespace=true", "Make the namespace"],
   ["PruneLast=true", "Delete last"],
   ["RespectIgnoreDifferences=true", "Leave ignored fields alone"],
+  ["ServerSideApply=true", "Apply on the server"],
   ["Validate=false", "Do not check manifests"],
   ["Replace=true", "Replace objects as a whole"],
 ] as const;
@@ -41,7 +54,7 @@ export function SyncOptions({ value, onChange }: { value: Options; onChange: (o:
         ))}
       </fieldset>
       <details>
-        <summary>More options{value.items.length > 0 && ` · ${value.items.length}`}</summary>
+        <summary>More options{itemsOf(value).length > 0 && ` · ${itemsOf(value).length}`}</summary>
         <p className="soft">If any is chosen, these take the place of the application's own options.</p>
         <fieldset>
           <legend className="aside">Options in place of the application's own</legend>
@@ -50,6 +63,28 @@ export function SyncOptions({ value, onChange }: { value: Options; onChange: (o:
               <input type="checkbox" checked={value.items.includes(item)} onChange={() => toggle(item)} /> {title}
             </label>
           ))}
+          <Choice
+            title="What a deleted object owns"
+            value={value.propagation}
+            of={[
+              ["", "as the application says"],
+              ["foreground", "goes first"],
+              ["background", "goes after it"],
+              ["orphan", "stays"],
+            ]}
+            onChange={(propagation) => onChange({ ...value, propagation })}
+          />
+          <Choice
+            title="If it fails"
+            value={value.retries}
+            of={[
+              ["", "as the application says"],
+              ["0", "do not try again"],
+              ["3", "try 3 times more"],
+              ["5", "try 5 times more"],
+            ]}
+            onChange={(retries) => onChange({ ...value, retries })}
+          />
         </fieldset>
       </details>
     </div>

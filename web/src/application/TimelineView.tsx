@@ -1,12 +1,13 @@
 import * as api from "../api/applications";
 import type { Name } from "../api/applications";
-import type { Timeline, TimelineResult } from "../api/types";
+import type { Key, Timeline, TimelineResult } from "../api/types";
 import { keyOf } from "../model/graph";
 import type { Tone } from "../model/status";
 import { span } from "../model/time";
 import { Ago } from "../parts/Ago";
 import { Answered } from "../parts/Answered";
 import { Icon, type IconName } from "../parts/Icon";
+import { Some } from "../parts/Some";
 import { Notice } from "../parts/States";
 import { Badge, PhaseBadge } from "../parts/Status";
 import { part } from "../state/application";
@@ -34,11 +35,9 @@ export function TimelineView({ name, running }: { name: Name; running: boolean }
                   <h3>
                     {phaseWord[p.phase] ?? p.phase} <span className="soft">{p.results.length}</span>
                   </h3>
-                  <ul>
-                    {p.results.map((r) => (
-                      <Result key={keyOf(r) + (r.hook ?? "")} r={r} running={running} />
-                    ))}
-                  </ul>
+                  <Some of={p.results} within="ul">
+                    {(r) => <Result key={keyOf(r) + (r.hook ?? "")} r={r} running={running} />}
+                  </Some>
                 </li>
               ))}
             </ol>
@@ -93,11 +92,17 @@ function Summary({ t, name, running }: { t: Timeline; name: Name; running: boole
       {t.message && <p className="message">{t.message}</p>}
       {running && t.waiting && t.waiting.length > 0 && (
         <p className="calm tone-busy">
-          <Icon name="wait" /> Waits for {t.waiting.map((k) => `${k.kind}/${k.name}`).join(", ")}
+          <Icon name="wait" /> Waits for {waiting(t.waiting)}
         </p>
       )}
     </header>
   );
+}
+
+/** waiting names the first few of what is waited for. */
+function waiting(list: readonly Key[]): string {
+  const first = list.slice(0, 8).map((k) => `${k.kind}/${k.name}`);
+  return [...first, ...(list.length > first.length ? [`${list.length - first.length} more`] : [])].join(", ");
 }
 
 function stateOf(r: TimelineResult, running: boolean): [Tone, IconName, string] {

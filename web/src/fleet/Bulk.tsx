@@ -7,6 +7,7 @@ import { Dialog } from "../parts/Dialog";
 import { Check } from "../parts/Field";
 import { Icon } from "../parts/Icon";
 import { Link } from "../parts/Link";
+import { Some } from "../parts/Some";
 import { HealthBadge, SyncBadge } from "../parts/Status";
 import { healthOf, syncOf } from "../model/status";
 import { rowKey } from "../state/fleet";
@@ -66,8 +67,8 @@ export function Bulk({ doing, apps, onClose }: { doing: Doing; apps: readonly Ro
           <Check title="Dry run: change nothing" value={dryRun} onChange={setDryRun} />
         </fieldset>
       )}
-      <ul className="bulk">
-        {chosen.map((a) => (
+      <Some of={chosen} within="ul" className="bulk">
+        {(a) => (
           <li key={rowKey(a)} className="result">
             <Said outcome={outcomes.get(rowKey(a))} word={words[doing].running} />
             <Link to={appHref(a.metadata)}>{a.metadata.name}</Link>
@@ -75,8 +76,8 @@ export function Bulk({ doing, apps, onClose }: { doing: Doing; apps: readonly Ro
             <HealthBadge health={healthOf(a)} quiet />
             <SyncBadge sync={syncOf(a)} quiet />
           </li>
-        ))}
-      </ul>
+        )}
+      </Some>
     </Dialog>
   );
 }

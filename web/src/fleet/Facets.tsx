@@ -10,7 +10,11 @@ const titles: Partial<Record<Dimension, string>> = {
   project: "Project",
   cluster: "Cluster",
   namespace: "Namespace",
+  repo: "Repository",
 };
+
+/** shortly is the end of an address, where what tells repositories apart stands. */
+const shortly = (d: Dimension, value: string) => (d === "repo" ? value.replace(/\.git$/, "").split("/").slice(-2).join("/") : value);
 
 const words: Record<string, string> = { true: "On", false: "Off", None: "None" };
 
@@ -38,7 +42,7 @@ export function FacetPanel({ facets, filters, onChange, open, onClose }: Props) 
       </div>
       {(Object.keys(titles) as Dimension[]).map((d) => {
         const facet = facets.find((f) => f.name === d);
-        return facet && <One key={d} title={titles[d]!} facet={facet} picked={filters.picked[d] ?? []} onToggle={(v) => onChange(toggled(filters, d, v))} />;
+        return facet && <One key={d} title={titles[d]!} wordOf={(v) => words[v] ?? shortly(d, v)} facet={facet} picked={filters.picked[d] ?? []} onToggle={(v) => onChange(toggled(filters, d, v))} />;
       })}
       <Labels facets={facets} filters={filters} onChange={onChange} />
     </aside>
@@ -47,7 +51,15 @@ export function FacetPanel({ facets, filters, onChange, open, onClose }: Props) 
 
 const few = 6;
 
-function One({ title, facet, picked, onToggle }: { title: string; facet: Facet; picked: readonly string[]; onToggle: (value: string) => void }) {
+interface OneProps {
+  title: string;
+  facet: Facet;
+  picked: readonly string[];
+  wordOf: (value: string) => string;
+  onToggle: (value: string) => void;
+}
+
+function One({ title, facet, picked, wordOf, onToggle }: OneProps) {
   const [all, setAll] = useState(false);
   // What is picked stays in sight, even where nothing is left of it.
   const values = [...picked.filter((p) => !facet.values.some((v) => v.value === p)).map((value) => ({ value, count: 0 })), ...facet.values];
@@ -60,7 +72,7 @@ function One({ title, facet, picked, onToggle }: { title: string; facet: Facet; 
         <label key={v.value}>
           <input type="checkbox" checked={picked.includes(v.value)} onChange={() => onToggle(v.value)} />
           <span className="grow" title={v.value}>
-            {words[v.value] ?? v.value}
+            {wordOf(v.value)}
           </span>
           <span className="soft">{v.count.toLocaleString()}</span>
         </label>

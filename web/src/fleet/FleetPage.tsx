@@ -39,7 +39,7 @@ export function FleetPage() {
   const change = useCallback((f: Filters, replace = false) => go(href("applications", writeFilters(f)), { replace }), []);
   useEffect(() => setChosen(undefined), [params]);
   const mark = useCallback((key: string) => setMarked((all) => (all.has(key) ? new Set([...all].filter((k) => k !== key)) : new Set([...all, key]))), []);
-  const picked = state.rows.filter((r) => marked.has(rowKey(r)));
+  const picked = marked.size === 0 ? [] : state.rows.filter((r) => marked.has(rowKey(r)));
   const move = (step: number) => setChosen((at) => Math.max(0, Math.min(state.rows.length - 1, at === undefined ? 0 : at + step)));
   useKeys({
     j: () => move(1),

@@ -30,6 +30,9 @@ describe("filters in the address", () => {
     const once = toggled(noFilters, "sync", "OutOfSync");
     expect(once.picked).toEqual({ sync: ["OutOfSync"] });
     expect(toggled(once, "sync", "OutOfSync")).toEqual(noFilters);
+    const repo = toggled(toggled(noFilters, "repo", "https://a"), "repo", "https://b");
+    expect(repo.picked).toEqual({ repo: ["https://b"] });
+    expect(queryOf(repo)).toEqual({ sort: "name", repo: ["https://b"] });
   });
 
   it("are counted and asked of the server", () => {

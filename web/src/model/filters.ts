@@ -1,6 +1,6 @@
 // What is shown of the fleet, as it stands in the address: the same link shows the same to everybody.
 
-export const dimensions = ["health", "sync", "operation", "autosync", "project", "cluster", "namespace"] as const;
+export const dimensions = ["health", "sync", "operation", "autosync", "project", "cluster", "namespace", "repo"] as const;
 export type Dimension = (typeof dimensions)[number];
 
 export const views = ["table", "tiles", "map"] as const;
@@ -60,7 +60,8 @@ export function writeFilters(f: Filters): URLSearchParams {
 /** toggled picks a value, or no more. */
 export function toggled(f: Filters, d: Dimension, value: string): Filters {
   const now = f.picked[d] ?? [];
-  const next = now.includes(value) ? now.filter((v) => v !== value) : [...now, value];
+  // The server is asked for one repository at a time.
+  const next = now.includes(value) ? now.filter((v) => v !== value) : d === "repo" ? [value] : [...now, value];
   const picked = { ...f.picked };
   if (next.length > 0) picked[d] = next;
   else delete picked[d];
@@ -76,7 +77,7 @@ export function queryOf(f: Filters): Record<string, string | string[]> {
   if (f.search) q["search"] = f.search;
   for (const d of dimensions) {
     const values = f.picked[d];
-    if (values) q[d === "project" ? "projects" : d] = values;
+    if (values) q[d === "project" ? "projects" : d] = d === "repo" ? values.slice(0, 1) : values;
   }
   if (f.labels.length > 0) q["selector"] = f.labels.join(",");
   return q;

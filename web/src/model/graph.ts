@@ -26,11 +26,18 @@ export interface Thing {
   hook?: boolean;
   wave?: number;
   prune?: boolean;
+  /** orphan says that it is in the namespace and belongs to no application. */
+  orphan?: boolean;
   children: Thing[];
   /** many is how many objects stand behind it, where it is a group. */
   many?: Node[];
   /** of is the application that it belongs to, where that is another than the one that is looked at. */
   of?: { namespace: string; name: string };
+}
+
+/** Opened are the groups that somebody looks into. */
+export interface Opened {
+  has: (id: string) => boolean;
 }
 
 /** most is from how many siblings of a kind on they are shown as one. */
@@ -43,16 +50,19 @@ const byName = (a: Thing, b: Thing) =>
   (a.wave ?? 0) - (b.wave ?? 0) || words.compare(a.node.kind, b.node.kind) || words.compare(a.node.name, b.node.name);
 
 /** grow makes the tree of things: what Git has or had at the top, and below each what came from it. */
-export function grow(tree: Tree | undefined, resources: readonly ResourceStatus[], opened: ReadonlySet<string>): Thing[] {
+export function grow(tree: Tree | undefined, resources: readonly ResourceStatus[], opened: Opened, orphans = false): Thing[] {
   const things = new Map<string, Thing>();
   for (const node of tree?.nodes ?? []) things.set(keyOf(node), { id: keyOf(node), node, children: [] });
+  for (const node of orphans ? (tree?.orphanedNodes ?? []) : []) things.set(keyOf(node), { id: keyOf(node), node, orphan: true, children: [] });
   for (const r of resources) {
     const id = keyOf(r);
     const known = things.get(id);
     const node: Node = known?.node ?? { kind: r.kind, name: r.name, ...(r.group ? { group: r.group } : {}), ...(r.namespace ? { namespace: r.namespace } : {}) };
     const thing: Thing = known ?? { id, node, children: [] };
     if (!known) {
-      node.health = r.health ?? { status: "Missing" };
+      // Until the tree is there nobody knows what is missing.
+      const health = r.health ?? (tree ? { status: "Missing" as const } : undefined);
+      if (health) node.health = health;
       things.set(id, thing);
     }
     if (r.status) thing.sync = r.status;
@@ -75,14 +85,14 @@ export function grow(tree: Tree | undefined, resources: readonly ResourceStatus[
 export function planted(
   things: readonly Thing[],
   children: ReadonlyMap<string, { app: { metadata: { namespace: string; name: string }; status: { resources?: ResourceStatus[] } }; tree: Tree }>,
-  opened: ReadonlySet<string>,
+  opened: Opened,
 ): Thing[] {
   return things.map((t) => {
     const child = t.node.kind === "Application" ? children.get(`${t.node.namespace ?? ""}/${t.node.name}`) : undefined;
     const below = planted(t.children, children, opened);
     if (!child) return below.some((b, i) => b !== t.children[i]) ? { ...t, children: below } : t;
     const { namespace, name } = child.app.metadata;
-    const own = grow(child.tree, child.app.status.resources ?? [], new Set([...opened].map((o) => o.replace(`${t.id}>`, ""))));
+    const own = grow(child.tree, child.app.status.resources ?? [], { has: (id) => opened.has(`${t.id}>${id}`) || opened.has(id) });
     return { ...t, children: [...below, ...marked(own, t.id, { namespace, name })] };
   });
 }
@@ -113,7 +123,7 @@ export function middle(name: string, most: number): string {
 }
 
 /** gather puts many siblings of one kind into one, unless somebody opened it. */
-function gather(list: Thing[], parent: string, opened: ReadonlySet<string>): Thing[] {
+function gather(list: Thing[], parent: string, opened: Opened): Thing[] {
   const kinds = new Map<string, Thing[]>();
   for (const t of list) {
     const kind = `${t.node.group ?? ""}/${t.node.kind}`;

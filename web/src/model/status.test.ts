@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Application } from "../api/types";
-import { liveRevision, sentence, shortRevision, toneOf } from "./status";
+import { awaited, liveRevision, sentence, shortRevision, toneOf } from "./status";
 
 const app = (status: Partial<Application["status"]>): Application => ({
   metadata: { name: "web", namespace: "argocd" },
@@ -39,4 +39,13 @@ it("shortens commits alone", () => {
   expect(shortRevision("0123456789012345678901234567890123456789")).toBe("0123456");
   expect(shortRevision("v1.2.3")).toBe("v1.2.3");
   expect(liveRevision(app({ history: [{ id: 1, revision: "a", deployedAt: "" }, { id: 3, revision: "c", deployedAt: "" }] }))).toBe("c");
+});
+
+it("knows what waits for a word of somebody", () => {
+  const message = "waiting for a confirmation to prune ConfigMap shop/kept; set the annotation argocd.argoproj.io/deletion-approved …";
+  expect(awaited(app({ operationState: { phase: "Running", startedAt: "2026-01-02T15:03:00Z", message } }))).toBe("ConfigMap shop/kept");
+  expect(awaited(app({ operationState: { phase: "Failed", startedAt: "2026-01-02T15:03:00Z", message } }))).toBeUndefined();
+  expect(awaited(app({}))).toBeUndefined();
+  const going = app({ conditions: [{ type: "DeletionError", message: "waiting for a confirmation to delete PersistentVolumeClaim shop/data; set …" }] });
+  expect(awaited({ ...going, metadata: { ...going.metadata, deletionTimestamp: "2026-01-02T15:03:00Z" } })).toBe("PersistentVolumeClaim shop/data");
 });

@@ -81,6 +81,16 @@ export function sentence(app: Application, tree: Tree | undefined, now: number):
   return { tone: healthTone[healthOf(app)], text: "It is as Git says, and well." };
 }
 
+/** awaited is what waits for somebody to confirm that it may be deleted. */
+export function awaited(app: Application): string | undefined {
+  const said = [app.status.operationState?.message ?? "", ...(app.status.conditions ?? []).map((c) => c.message)];
+  for (const text of said) {
+    const found = /waiting for a confirmation to (?:prune|delete) ([^;]+)/.exec(text);
+    if (found && (runs(app) || app.metadata.deletionTimestamp)) return found[1];
+  }
+  return undefined;
+}
+
 /** cause is the object that makes an application ill, and what is wrong with it. */
 function cause(app: Application, tree: Tree | undefined): { tone: Tone; text: string } | undefined {
   for (const [health, tone] of [["Degraded", "bad"], ["Progressing", "busy"]] as const) {

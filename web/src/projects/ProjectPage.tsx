@@ -1,5 +1,6 @@
 import { useState } from "react";
 import * as api from "../api/projects";
+import { Events } from "../application/EventsView";
 import type { GroupKind, Project } from "../api/projects";
 import { Button } from "../parts/Button";
 import { Confirm } from "../parts/Confirm";
@@ -21,9 +22,10 @@ const views = [
   { id: "summary", title: "What it allows", icon: "plan" },
   { id: "roles", title: "Roles", icon: "user" },
   { id: "windows", title: "Sync windows", icon: "wait" },
+  { id: "events", title: "Events", icon: "events" },
 ] as const;
 
-/** ProjectPage is one project, in three parts. */
+/** ProjectPage is one project, part by part. */
 export function ProjectPage({ name }: { name: string }) {
   const { params } = useRoute();
   const { data: project, error, again } = useTopic("projects", `one:${name}`, () => api.get(name));
@@ -56,6 +58,7 @@ export function ProjectPage({ name }: { name: string }) {
       {view === "summary" && <Summary project={project} />}
       {view === "roles" && <Roles project={project} />}
       {view === "windows" && <Windows project={project} />}
+      {view === "events" && <ProjectEvents name={name} />}
       {editing && <ProjectEditor project={project} onClose={() => setEditing(false)} />}
       {deleting && (
         <Confirm
@@ -75,6 +78,11 @@ export function ProjectPage({ name }: { name: string }) {
       )}
     </Page>
   );
+}
+
+function ProjectEvents({ name }: { name: string }) {
+  const answer = useTopic("projects", `events:${name}`, () => api.events(name));
+  return <Events answer={answer} />;
 }
 
 const kinds = (list: readonly GroupKind[] | undefined) => list?.map((k) => `${k.group ? `${k.group}/` : ""}${k.kind}${k.name ? ` ${k.name}` : ""}`);

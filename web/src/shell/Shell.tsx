@@ -123,14 +123,14 @@ function Connection() {
   if (state === "lost") {
     return (
       <span className="badge tone-warn" role="status">
-        <Icon name="offline" size={14} /> <span className="wide-only">Connecting again …</span>
+        <Icon name="offline" size={14} /> <span className="small-aside">Connecting again …</span>
       </span>
     );
   }
   return (
     <span className="live" title={state === "open" ? "Changes are shown as they happen" : "Connecting"}>
       <span className={state === "open" ? "pulse on" : "pulse"} />
-      <span className="wide-only">{state === "open" ? "Live" : "Connecting"}</span>
+      <span className="small-aside">{state === "open" ? "Live" : "Connecting"}</span>
     </span>
   );
 }

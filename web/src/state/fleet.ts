@@ -24,7 +24,7 @@ const settle = 400;
 /** again is up to how many rows are read anew where their order may be another; longer lists are corrected row by row. */
 const again = 2000;
 
-const facets = ["health", "sync", "operation", "autosync", "project", "cluster", "namespace", "label"];
+const facets = ["health", "sync", "operation", "autosync", "project", "cluster", "namespace", "repo", "label"];
 
 export const rowKey = (r: Row) => `${r.metadata.namespace}/${r.metadata.name}`;
 

@@ -15,48 +15,60 @@ export interface Wanted {
   previous: boolean;
   follow: boolean;
   filter: string;
+  matchCase: boolean;
   since: number;
 }
+
+/** Numbered is a line and which one it is, so that it stays the same when older ones go. */
+export type Numbered = LogLine & { number: number };
 
 function wishOf(w: Wanted, tailLines: number): LogWish | undefined {
   const key = parseKey(w.of ?? "");
   if (!key) return undefined;
   const about = key.kind === "Pod" ? { podName: key.name, namespace: key.namespace } : { group: key.group, kind: key.kind, namespace: key.namespace, resourceName: key.name };
-  return { ...about, follow: w.follow, tailLines, filter: w.filter, container: w.container, previous: w.previous, sinceSeconds: w.since || undefined };
+  return { ...about, follow: w.follow, tailLines, filter: w.filter, matchCase: w.matchCase || undefined, container: w.container, previous: w.previous, sinceSeconds: w.since || undefined };
 }
 
 /** useLogs reads what is written, and goes on while it is followed. */
 export function useLogs(name: Name, wanted: Wanted) {
-  const [lines, setLines] = useState<readonly LogLine[]>([]);
+  const [lines, setLines] = useState<readonly Numbered[]>([]);
   const [error, setError] = useState<ApiError | undefined>(undefined);
+  const [reading, setReading] = useState(true);
   const [round, setRound] = useState(0);
   const key = JSON.stringify(wanted);
   useEffect(() => {
     const wish = wishOf(JSON.parse(key) as Wanted, 500);
     if (!wish) return;
     const stop = new AbortController();
-    let waiting: LogLine[] = [];
+    let waiting: Numbered[] = [];
     let frame = 0;
+    let number = 0;
     setLines([]);
+    setReading(true);
+    // A log that is followed and has nothing never says so.
+    const patience = setTimeout(() => setReading(false), 2000);
     setError(undefined);
     const flush = () => {
       frame = 0;
       const more = waiting;
       waiting = [];
+      setReading(false);
       setLines((all) => [...all, ...more].slice(-most));
     };
     api
       .logs(name, wish, stop.signal, (line) => {
         if (line.last) return;
-        waiting.push(line);
+        waiting.push({ ...line, number: number++ });
         // Lines come in crowds: they are drawn once a frame.
         frame ||= requestAnimationFrame(flush);
       })
+      .then(() => !stop.signal.aborted && setReading(false))
       .catch((e: unknown) => {
         if (!stop.signal.aborted) setError(e instanceof ApiError ? e : new ApiError(500, String(e)));
       });
     return () => {
       stop.abort();
+      clearTimeout(patience);
       cancelAnimationFrame(frame);
     };
   }, [name.namespace, name.name, key, round]);
@@ -67,5 +79,5 @@ export function useLogs(name: Name, wanted: Wanted) {
     if (wish) await api.logs(name, { ...wish, follow: false }, new AbortController().signal, (l) => !l.last && out.push(l));
     return out;
   };
-  return { lines, error, again: () => setRound((r) => r + 1), all };
+  return { lines, error, reading, again: () => setRound((r) => r + 1), all };
 }

@@ -26,9 +26,12 @@ export function href(path: string, params?: URLSearchParams | Record<string, str
 /** go moves on; with replace the step back leaves out where we were. */
 export function go(to: string, { replace = false } = {}): void {
   if (to === location.pathname + location.search) return;
+  const before = location.pathname;
   if (replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
   route.set(read());
+  // Another page begins at its top; the browser itself knows where the ones before were.
+  if (location.pathname !== before) scrollTo(0, 0);
 }
 
 /** setParams changes some of the parameters where we are; an empty value takes one away. */
