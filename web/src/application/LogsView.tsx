@@ -86,7 +86,7 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
           <span className="aside">Only lines with</span>
           <input type="search" placeholder="Only lines with; ! before it: without" onKeyDown={(e) => e.key === "Enter" && setFilter(e.currentTarget.value)} onBlur={(e) => setFilter(e.currentTarget.value)} />
         </label>
-        <Flag title="As written" value={matchCase} onChange={setMatchCase} disabled={filter === ""} />
+        <Flag title="Match case" value={matchCase} onChange={setMatchCase} disabled={filter === ""} />
         <label className="search">
           <Icon name="search" />
           <span className="aside">Find in the log</span>

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { useGrowing } from "./Some";
 
 /** Column says what of a thing stands where; on a narrow screen wide columns are left out, or a row becomes a card. */
 export interface Column<T> {
@@ -17,9 +18,10 @@ interface Props<T> {
   keyOf: (item: T) => string;
 }
 
-/** Grid is a plain table, for lists of some hundreds: of what there are thousands, Rows draws what is in sight. */
+/** Grid is a plain table, for lists of some hundreds: of what there are thousands, Rows draws what is in sight. A list without anything at all has a notice of its own. */
 export function Grid<T>({ label, items, columns, keyOf }: Props<T>) {
   const classOf = (c: Column<T>) => [c.minor ? "minor" : "", c.end ? "end" : ""].join(" ").trim() || undefined;
+  const [count, more] = useGrowing(items.length, 200);
   return (
     <div className="grid-box">
       <table className="grid" aria-label={label}>
@@ -33,7 +35,7 @@ export function Grid<T>({ label, items, columns, keyOf }: Props<T>) {
           </tr>
         </thead>
         <tbody>
-          {items.map((item) => (
+          {items.slice(0, count).map((item) => (
             <tr key={keyOf(item)}>
               {columns.map((c) => (
                 <td key={c.title} className={classOf(c)}>
@@ -42,8 +44,16 @@ export function Grid<T>({ label, items, columns, keyOf }: Props<T>) {
               ))}
             </tr>
           ))}
+          {items.length === 0 && (
+            <tr>
+              <td colSpan={columns.length} className="soft">
+                Nothing fits what is searched for.
+              </td>
+            </tr>
+          )}
         </tbody>
       </table>
+      {more}
     </div>
   );
 }

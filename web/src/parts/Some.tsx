@@ -13,9 +13,20 @@ interface Props<T> {
 
 /** Some draws the beginning of a list, and more of it as somebody comes to its end: a plan may have ten thousand objects. */
 export function Some<T>({ of, step = 100, within: List, className, children }: Props<T>) {
+  const [count, more] = useGrowing(of.length, step);
+  return (
+    <>
+      <List className={className}>{of.slice(0, count).map((item) => children(item))}</List>
+      {more}
+    </>
+  );
+}
+
+/** useGrowing is how much of a list to draw, and what to put at its end: it is drawn further once that comes into sight. */
+export function useGrowing(length: number, step: number): [count: number, more: ReactNode] {
   const [count, setCount] = useState(step);
   const end = useRef<HTMLDivElement>(null);
-  const left = of.length - count;
+  const left = length - count;
   useEffect(() => {
     const el = end.current;
     if (!el || left <= 0) return;
@@ -23,16 +34,13 @@ export function Some<T>({ of, step = 100, within: List, className, children }: P
     watch.observe(el);
     return () => watch.disconnect();
   }, [left, step]);
-  return (
-    <>
-      <List className={className}>{of.slice(0, count).map(children)}</List>
-      {left > 0 && (
-        <div ref={end}>
-          <Button kind="bare" onClick={() => setCount((n) => n + step)}>
-            {left.toLocaleString()} more
-          </Button>
-        </div>
-      )}
-    </>
-  );
+  if (left <= 0) return [count, null];
+  return [
+    count,
+    <div ref={end}>
+      <Button kind="bare" onClick={() => setCount((n) => n + step)}>
+        {left.toLocaleString()} more
+      </Button>
+    </div>,
+  ];
 }
