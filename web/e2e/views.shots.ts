@@ -60,6 +60,8 @@ test.beforeAll(async () => {
   commit("Greet in a friendlier way", "mailer/all.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: templates}\ndata: {greeting: Hi}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: mailer}\nspec: {selector: {app: mailer}, ports: [{port: 80}]}\n");
   kubectl("-n", "argocd", "annotate", "application/mailer", "argocd.argoproj.io/refresh=normal", "--overwrite");
   await expect.poll(() => kubectl("-n", "argocd", "get", "application/mailer", "-o", "jsonpath={.status.history[*].id}"), { timeout: 60_000 }).toContain("1");
+  // Set right at once, and written down.
+  kubectl("-n", "checkout", "patch", "configmap/settings", "--field-manager=dave", "--type=merge", "--patch", '{"data":{"currency":"USD"}}');
   kubectl("-n", "storefront", "patch", "deployment/web", "--field-manager=carol", "--type=merge", "--patch", '{"spec":{"replicas":5}}');
   kubectl("-n", "storefront", "patch", "configmap/settings", "--field-manager=kubectl-edit", "--type=merge", "--patch", '{"data":{"banner":"Sale!"}}');
 });
@@ -88,7 +90,7 @@ for (const [screen, viewport] of Object.entries(screens)) {
       await page.keyboard.press("Escape");
       await expect(page.getByRole("dialog")).toHaveCount(0);
       await page.keyboard.press("Control+k");
-      await expect(page.getByRole("combobox")).toBeFocused();
+      await expect(page.getByRole("combobox", { name: "Find or do anything" })).toBeFocused();
       await page.keyboard.type("s");
       await page.waitForTimeout(400);
       await shoot("palette");

@@ -22,7 +22,7 @@ export function commit(message: string, path: string, content: string): void {
     mkdirSync(dirname(join(dir, path)), { recursive: true });
     writeFileSync(join(dir, path), content);
     git("add", "--all");
-    git("commit", "--quiet", "--message", message);
+    git("commit", "--quiet", "--allow-empty", "--message", message);
     git("push", "--quiet", "origin", "HEAD:main");
   } finally {
     rmSync(dir, { recursive: true });

@@ -22,7 +22,7 @@ export function Chart({ t, running }: { t: Timeline; running: boolean }) {
         <span className="chart-line">
           {ticks.map((p) => (
             <span key={p} className="tick" style={{ left: `${p * 100}%` }}>
-              {span(chart.seconds * p)}
+              {p === 0 ? "0 s" : span(chart.seconds * p)}
             </span>
           ))}
         </span>

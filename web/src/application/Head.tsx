@@ -106,7 +106,9 @@ function Facts({ app, name }: Pick<Props, "app" | "name">) {
         <dt>Automation</dt>
         <dd>
           <span className="line">{isAutomated(app) ? "Syncs itself" : "Waits for people"}</span>
-          <span className="soft">{automation(app)}</span>
+          <span className="soft line" title={automation(app)}>
+            {automation(app)}
+          </span>
         </dd>
       </div>
     </dl>
@@ -115,8 +117,8 @@ function Facts({ app, name }: Pick<Props, "app" | "name">) {
 
 function automation(app: Application): string {
   const a = app.spec.syncPolicy?.automated;
-  if (!isAutomated(app)) return "Nothing is changed unless somebody syncs";
-  const parts = [a?.prune && "deletes what Git no longer has", a?.selfHeal && "undoes changes in the cluster"].filter(Boolean);
+  if (!isAutomated(app)) return "until somebody syncs";
+  const parts = [a?.prune && "prunes", a?.selfHeal && "heals drift"].filter(Boolean);
   return parts.length > 0 ? parts.join(", ") : "new revisions only";
 }
 

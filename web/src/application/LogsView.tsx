@@ -84,7 +84,7 @@ export function LogsView({ name, tree, about }: { name: Name; tree: Tree | undef
         <label className="search">
           <Icon name="filter" />
           <span className="aside">Only lines with</span>
-          <input type="search" placeholder="Only lines with; ! before it: without" onKeyDown={(e) => e.key === "Enter" && setFilter(e.currentTarget.value)} onBlur={(e) => setFilter(e.currentTarget.value)} />
+          <input type="search" placeholder="Only lines with, or !without" onKeyDown={(e) => e.key === "Enter" && setFilter(e.currentTarget.value)} onBlur={(e) => setFilter(e.currentTarget.value)} />
         </label>
         <Flag title="Match case" value={matchCase} onChange={setMatchCase} disabled={filter === ""} />
         <label className="search">

@@ -117,7 +117,7 @@ const Line = memo(function Line({ app, index, chosen, marked, onMark }: LineProp
         {shortRevision(app.status.sync.revision ?? app.status.sync.revisions?.[0]) || <span className="soft">–</span>}
       </span>
       <span role="cell" className="c-source" title={source?.repoURL}>
-        {source ? `${repoName(source.repoURL)}/${source.path ?? source.chart ?? ""}` : ""}
+        <span className="line">{source ? `${repoName(source.repoURL)}/${source.path ?? source.chart ?? ""}` : ""}</span>
         {isAutomated(app) && <span className="auto">auto</span>}
       </span>
       <span role="cell" className="c-destination" title={place.server ?? place.name}>

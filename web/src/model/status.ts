@@ -73,6 +73,9 @@ export function sentence(app: Application, tree: Tree | undefined, now: number):
   const missing = resources.filter((r) => r.health?.status === "Missing");
   const differ = resources.filter((r) => r.status === "OutOfSync");
   if (missing.length > 0 && missing.length === resources.length) return { tone: "warn", text: "Nothing of it is in the cluster yet." };
+  if (differ.length > 0 && differ.every((r) => r.requiresPruning)) {
+    return { tone: "warn", text: `${several(differ)} ${differ.length === 1 ? "is" : "are"} in the cluster, and no longer in Git.` };
+  }
   if (differ.length > 0) {
     return { tone: "warn", text: `${several(differ)} ${differ.length === 1 ? "differs" : "differ"} from Git.` };
   }

@@ -1,6 +1,7 @@
 import { useState, type FormEvent } from "react";
 import * as apps from "../api/applications";
 import * as people from "../api/people";
+import type { Why } from "../api/types";
 import { actionsOf, appOf, resources } from "../model/rights";
 import { Answered } from "../parts/Answered";
 import { Button } from "../parts/Button";
@@ -79,7 +80,17 @@ function Verdict({ resource, action, object }: { resource: string; action: strin
   );
 }
 
-const checkWord: Record<string, string> = { rbac: "The rules", window: "Sync windows", windows: "Sync windows", project: "The project", operation: "What runs now" };
+const checkWord: Record<string, string> = {
+  window: "Sync windows",
+  windows: "Sync windows",
+  project: "The project",
+  source: "Where it comes from",
+  destination: "Where it goes",
+  operation: "What runs now",
+};
+
+/** sorted has what is in the way first; what the rules say stands above already. */
+const sorted = (checks: Why["checks"]) => checks.filter((c) => c.name !== "rbac").sort((a, b) => Number(a.passed) - Number(b.passed));
 
 function Checks({ app, action }: { app: apps.Name; action: string }) {
   const answer = useAsk(`why:app:${app.namespace}/${app.name}:${action}`, () => apps.why(app, action));
@@ -89,7 +100,7 @@ function Checks({ app, action }: { app: apps.Name; action: string }) {
         <>
           <h3>{why.allowed ? "Nothing else is in the way either." : "But something else is in the way."}</h3>
           <ul className="checks" aria-label="What was looked at">
-            {why.checks.map((c) => (
+            {sorted(why.checks).map((c) => (
               <li key={c.name} className={`verdict tone-${c.passed ? "good" : "bad"}`}>
                 <Icon name={c.passed ? "healthy" : "lock"} />
                 <div>
