@@ -18,8 +18,9 @@ export function Dialog({ title, onClose, children, footer, size = "small", bare 
   useLayoutEffect(() => {
     const dialog = ref.current;
     if (dialog && !dialog.open) dialog.showModal();
-    // The first thing in it is the button that closes it, which is not what somebody came for.
-    if (!bare) dialog?.focus();
+    // The first thing in it is the button that closes it, which is not what somebody came for; a bare one begins with its field.
+    if (bare) dialog?.querySelector("input")?.focus();
+    else dialog?.focus();
     return () => dialog?.close();
   }, [bare]);
   return (
