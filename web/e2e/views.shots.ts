@@ -5,7 +5,7 @@ import { commit, kubectl, signIn, stage } from "./world";
 // somebody has to look at them.
 
 const folder = process.env["SHOTS"] ?? "../docs/ui/shots";
-const screens = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
+const screens = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 800 } } as const;
 
 const views: Record<string, string> = {
   table: "applications",

@@ -4,6 +4,7 @@ import { FleetPage } from "./fleet/FleetPage";
 import { Loading, Notice } from "./parts/States";
 import { Button } from "./parts/Button";
 import { Link } from "./parts/Link";
+import { Broken } from "./shell/Broken";
 import { Login } from "./shell/Login";
 import { Shell } from "./shell/Shell";
 import { go, href, useRoute } from "./state/route";
@@ -44,9 +45,11 @@ export function App() {
   if (!who.loggedIn) return <Login />;
   return (
     <Shell>
-      <Suspense fallback={<main className="page"><Loading what="the page" /></main>}>
-        <View path={path} />
-      </Suspense>
+      <Broken at={path}>
+        <Suspense fallback={<main className="page"><Loading what="the page" /></main>}>
+          <View path={path} />
+        </Suspense>
+      </Broken>
     </Shell>
   );
 }

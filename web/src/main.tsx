@@ -1,6 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
+import { Broken } from "./shell/Broken";
 import { look } from "./state/session";
 import "./styles/tokens.css";
 import "./styles/base.css";
@@ -17,7 +18,9 @@ const root = document.getElementById("root");
 if (root) {
   createRoot(root).render(
     <StrictMode>
-      <App />
+      <Broken at="">
+        <App />
+      </Broken>
     </StrictMode>,
   );
 }

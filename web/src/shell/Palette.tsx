@@ -76,7 +76,10 @@ export function Palette() {
       run(chosen);
     }
   };
-  useEffect(() => document.getElementById(`palette-${chosen}`)?.scrollIntoView({ block: "nearest" }), [chosen]);
+  useEffect(() => {
+    // In braces: newer browsers return a promise, which is nothing to clean up with.
+    document.getElementById(`palette-${chosen}`)?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
   return (
     <Dialog title="Find or do anything" onClose={close} bare>
       <div className="palette">
