@@ -5,6 +5,8 @@ import { commit, kubectl, signIn, stage } from "./world";
 // somebody has to look at them.
 
 const folder = process.env["SHOTS"] ?? "../docs/ui/shots";
+/** only are the views to take anew, such as ONLY=table,sync; all without it. */
+const only = process.env["ONLY"]?.split(",");
 const screens = { phone: { width: 390, height: 844 }, desk: { width: 1280, height: 800 } } as const;
 
 const views: Record<string, string> = {
@@ -23,7 +25,7 @@ const views: Record<string, string> = {
   diff: "applications/argocd/storefront?view=diff",
   sync: "applications/argocd/checkout?view=sync",
   history: "applications/argocd/mailer?view=history",
-  drift: "applications/argocd/checkout?view=drift",
+  drift: "applications/argocd/shop-north-00?view=drift",
   events: "applications/argocd/checkout?view=events",
   logs: "applications/argocd/storefront?view=logs",
   degraded: "applications/argocd/search",
@@ -61,7 +63,7 @@ test.beforeAll(async () => {
   kubectl("-n", "argocd", "annotate", "application/mailer", "argocd.argoproj.io/refresh=normal", "--overwrite");
   await expect.poll(() => kubectl("-n", "argocd", "get", "application/mailer", "-o", "jsonpath={.status.history[*].id}"), { timeout: 60_000 }).toContain("1");
   // Set right at once, and written down.
-  kubectl("-n", "checkout", "patch", "configmap/settings", "--field-manager=dave", "--type=merge", "--patch", '{"data":{"currency":"USD"}}');
+  kubectl("-n", "small-north", "patch", "configmap/settings-00", "--field-manager=dave", "--type=merge", "--patch", '{"data":{"mode":"fancy"}}');
   kubectl("-n", "storefront", "patch", "deployment/web", "--field-manager=carol", "--type=merge", "--patch", '{"spec":{"replicas":5}}');
   kubectl("-n", "storefront", "patch", "configmap/settings", "--field-manager=kubectl-edit", "--type=merge", "--patch", '{"data":{"banner":"Sale!"}}');
 });
@@ -78,10 +80,12 @@ for (const [screen, viewport] of Object.entries(screens)) {
       await shoot("login");
       await signIn(page);
       for (const [name, path] of Object.entries(views)) {
+        if (only && !only.includes(name)) continue;
         await page.goto(`${stage().url}/${path}`);
         await settled(page);
         await shoot(name);
       }
+      if (only) return;
       await page.goto(`${stage().url}/applications/argocd/storefront`);
       await settled(page);
       await page.keyboard.press("s");
@@ -98,7 +102,7 @@ for (const [screen, viewport] of Object.entries(screens)) {
       await shoot("keys");
       await page.goto(`${stage().url}/applications`);
       await settled(page);
-      for (const name of ["catalog", "checkout", "storefront"]) await page.getByLabel(`Mark ${name}`).check();
+      for (const name of ["branch-oslo", "catalog", "checkout"]) await page.getByLabel(`Mark ${name}`).check();
       await page.getByRole("button", { name: "Sync …" }).click();
       await shoot("bulk");
       for (const [name, path, button] of [

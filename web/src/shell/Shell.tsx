@@ -66,7 +66,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <nav aria-label="Main">
           <Areas path={path} />
         </nav>
-        <button type="button" className="finder" onClick={() => paletteOpen.set(true)}>
+        <button type="button" className="finder" aria-label="Find or do anything" onClick={() => paletteOpen.set(true)}>
           <Icon name="search" />
           <span>Find or do anything</span>
           <kbd>{/Mac/.test(navigator.userAgent) ? "⌘" : "Ctrl"} K</kbd>
