@@ -48,7 +48,9 @@ export function Help() {
             {g.keys.map(([key, what]) => (
               <div key={key}>
                 <dt>
-                  <kbd>{key}</kbd>
+                  {key.split("  ").map((k) => (
+                    <kbd key={k}>{k}</kbd>
+                  ))}
                 </dt>
                 <dd>{what}</dd>
               </div>
