@@ -15,8 +15,10 @@ const revisionOf = (h: HistoryEntry) => h.revision ?? h.revisions?.[0] ?? "";
 
 /** Compare is what lies between any two revisions that were synced: the objects that they render to, side by side. */
 export function Compare({ name, list, from, onClose }: { name: Name; list: readonly HistoryEntry[]; from: HistoryEntry; onClose: () => void }) {
-  const [before, setBefore] = useState(String(from.id));
-  const [after, setAfter] = useState(String(list.find((h) => h.id !== from.id)?.id ?? from.id));
+  // The list has the newest first, and one reads from the older to the newer.
+  const newest = list[0] ?? from;
+  const [before, setBefore] = useState(String((from.id === newest.id ? list[1] : undefined)?.id ?? from.id));
+  const [after, setAfter] = useState(String(newest.id));
   const entry = (id: string) => list.find((h) => String(h.id) === id) ?? from;
   const [a, b] = [revisionOf(entry(before)), revisionOf(entry(after))];
   // What a commit renders to does not change, so that it is not asked again with the rest.
