@@ -15,11 +15,11 @@ test("the fleet: search, filters with counts in the address, and back", async ({
   await project.check();
   await expect(page).toHaveURL(/project=platform/);
   await expect(page.getByRole("link", { name: "mailer" })).toBeVisible();
-  await expect(page.getByRole("link", { name: "storefront" })).toHaveCount(0);
+  await expect(page.getByRole("link", { name: "branch-lisbon" })).toHaveCount(0);
   await page.reload();
   await expect(project).toBeChecked();
   await page.goBack();
-  await expect(page.getByRole("link", { name: "storefront" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "branch-lisbon" })).toBeVisible();
   await page.getByRole("columnheader", { name: "Health" }).getByRole("button").click();
   await expect(page).toHaveURL(/sort=-health/);
   await expect(page.getByRole("row").nth(1)).toContainText("Degraded");
@@ -28,7 +28,7 @@ test("the fleet: search, filters with counts in the address, and back", async ({
   await page.getByRole("button", { name: "Clear" }).click();
   await page.getByRole("group", { name: "Repository" }).getByRole("checkbox").first().check();
   await expect(page).toHaveURL(/repo=/);
-  await expect(page.getByRole("link", { name: "storefront" })).toBeVisible();
+  await expect(page.getByRole("row").nth(1)).toBeVisible();
 });
 
 test("tiles and the map show the same fleet", async ({ page }) => {
