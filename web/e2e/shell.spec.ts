@@ -72,10 +72,10 @@ test("a server that does not answer is told, and asked again", async ({ page, co
   await signIn(page);
   await expect(page.getByText("Live", { exact: true })).toBeVisible();
   await context.route("**/api/v1/applications/**", (r) => r.abort());
-  await page.getByRole("link", { name: "storefront" }).click();
+  await page.getByRole("link", { name: "catalog" }).click();
   await expect(page.getByRole("heading", { name: "The server does not answer" })).toBeVisible();
   await accessible(page);
   await context.unroute("**/api/v1/applications/**");
   await page.getByRole("button", { name: "Try again" }).click();
-  await expect(page.getByRole("heading", { level: 1, name: "storefront" })).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1, name: "catalog" })).toBeVisible();
 });
