@@ -9,16 +9,25 @@
 // one of these phases, each written before the next thing is done, behind the fence of the leader, and for a version of the
 // application that nobody has changed since:
 //
-//	due      it was decided; nothing was sent. Whoever leads next sends it, even if the trigger does not hold any more.
-//	sending  somebody is about to send it. Only that process knows whether it did.
+//	due      it was decided; the service does not have it. Whoever leads next sends it, even if the trigger does not hold any more.
+//	sending  the way to the service is open, and the message is about to leave. Only that process learns whether it was taken.
 //	(told)   the service took it.
 //	failed   the service refused it for good, or for too long. It is due again with another configuration.
 //
-// A process that dies while a message is "sending" leaves a question that nobody can answer. For services that drop a message
-// that they have had before (PagerDuty, Opsgenie and Alertmanager by a key, GitHub because what we say of a commit is found
-// again) the phase is left out and the message is simply sent again. For all others it is not sent again: our own death says
-// nothing about the service, which most likely took what was on its way. That it may be missing is told by an event on the
-// application and in the log. A message carries the same id each time (Idempotency-Key of a webhook, Message-ID of a mail).
+// A message is claimed ("sending") no sooner than the connection stands, and for a mail when all but its last line is there: a
+// service whose name is not found, that refuses the connection or that does not pick up has nothing, and the message stays
+// "due". An answer that says no puts it back to "due" at once, before the wait for the next try, and the lane stays at that
+// until it is written. A process that is asked to end waits five seconds for an answer that is on its way, and leads until then.
+//
+// # What cannot be had
+//
+// Between the claim and the record of the answer lie two writes and the answer itself, usually some milliseconds. A process
+// that is killed in them leaves a question that nobody can answer, since no protocol has two sides agree over a way on which
+// the last word may be lost. For services that drop a message that they have had before (PagerDuty, Opsgenie and Alertmanager
+// by a key, GitHub because what we say of a commit is found again) the phase is left out and the message is simply sent again:
+// there it is exactly once. For all others it is not sent again: our own death says nothing about the service, which most
+// likely took what was on its way. That is at most once, and that it may be missing is told by an event on the application
+// and in the log. A message carries the same id each time (Idempotency-Key of a webhook, Message-ID of a mail).
 //
 // A service that does not answer while we live is the other case: most likely it did not take the message. It goes back to
 // "due" and is tried again, later and later, for three quarters of an hour. That is at least once.

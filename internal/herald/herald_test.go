@@ -36,6 +36,8 @@ type memory struct {
 	writes  int
 	// allowed is how many writes are let through; then whoever writes does not lead any more.
 	allowed int
+	// hiccups is how many writes the server does not answer from now on.
+	hiccups int
 	wrote   chan struct{}
 }
 
@@ -71,6 +73,10 @@ func (m *memory) PatchApplication(_ context.Context, _ string, patch []byte) (*v
 	defer m.mu.Unlock()
 	if m.writes++; m.writes > m.allowed {
 		return nil, fault.Waitingf("NotLeading", "another leads")
+	}
+	if m.hiccups > 0 {
+		m.hiccups--
+		return nil, fault.Transientf("Unreachable", "the server does not answer")
 	}
 	if m.app == nil {
 		return nil, fault.Terminalf(notFound, "it is gone")
@@ -129,6 +135,13 @@ func (m *memory) await(t *testing.T, what string, holds func(notice.Record) bool
 	}
 }
 
+// set changes how the hub behaves.
+func (m *memory) set(change func(*memory)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(m)
+}
+
 // inbox is a service that remembers what it was sent.
 type inbox struct {
 	*httptest.Server
@@ -141,20 +154,19 @@ type inbox struct {
 
 func openInbox(t *testing.T) *inbox {
 	t.Helper()
-	b := &inbox{came: make(chan struct{}, 100)}
-	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		b.mu.Lock()
-		b.got = append(b.got, string(body))
-		n := len(b.got)
-		b.mu.Unlock()
-		b.came <- struct{}{}
-		if b.answer != nil {
-			w.WriteHeader(b.answer(n))
-		}
-	}))
-	t.Cleanup(b.Close)
-	return b
+	return openInboxAt(t, "127.0.0.1:0")
+}
+
+func (b *inbox) take(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	b.mu.Lock()
+	b.got = append(b.got, string(body))
+	n, answer := len(b.got), b.answer
+	b.mu.Unlock()
+	b.came <- struct{}{}
+	if answer != nil {
+		w.WriteHeader(answer(n))
+	}
 }
 
 func (b *inbox) all() []string {
@@ -236,6 +248,16 @@ func play(t *testing.T, m *memory, by string, data map[string]string) (h *herald
 	}, stop
 }
 
+// in is that the one message on its way is in a phase.
+func in(phase notice.Phase) func(notice.Record) bool {
+	return func(r notice.Record) bool {
+		for _, c := range r.Claims {
+			return c.Phase == phase
+		}
+		return false
+	}
+}
+
 func toldOnce(r notice.Record) bool { return len(r.Told) == 1 && len(r.Claims) == 0 }
 
 // TestEachOnceWhoeverLeads takes the lead from a process after each of its writes, and gives it to another: one message comes,
@@ -258,9 +280,7 @@ func TestEachOnceWhoeverLeads(t *testing.T) {
 				_, _, stop := play(t, m, "first", data)
 				time.Sleep(200 * time.Millisecond) // the first does what it can; what it leaves is the same if it does less
 				stop()
-				m.mu.Lock()
-				m.allowed = 1 << 20
-				m.mu.Unlock()
+				m.set(func(m *memory) { m.allowed = 1 << 20 })
 				_, told, stop := play(t, m, "second", data)
 				m.await(t, "one message that was told", toldOnce)
 				stop()
@@ -328,12 +348,7 @@ func TestTriedAgain(t *testing.T) {
 	}
 	_, told, stop := play(t, m, "one", hookConfig(box.URL))
 	box.await(t)
-	m.await(t, "due again", func(r notice.Record) bool {
-		for _, c := range r.Claims {
-			return c.Phase == notice.Due
-		}
-		return false
-	})
+	m.await(t, "due again", in(notice.Due))
 	m.await(t, "one message that was told", toldOnce)
 	stop()
 	if len(told()) > 0 || len(box.all()) != 2 {
@@ -351,12 +366,7 @@ func TestGivenUp(t *testing.T) {
 		return http.StatusOK
 	}
 	_, told, stop := play(t, m, "one", hookConfig(box.URL))
-	m.await(t, "given up", func(r notice.Record) bool {
-		for _, c := range r.Claims {
-			return c.Phase == notice.Failed
-		}
-		return false
-	})
+	m.await(t, "given up", in(notice.Failed))
 	stop()
 	if text := strings.Join(told(), "\n"); !strings.Contains(text, "403") || !strings.Contains(text, "trigger.on-degraded") {
 		t.Errorf("it is said %q", text)

@@ -44,9 +44,7 @@ type parcel struct {
 	message notice.Message
 	content notice.Content
 	// gone says that the application is: nothing can be written on it.
-	gone bool
-	// sent says that the service took it, and that only the record does not say so yet.
-	sent  bool
+	gone  bool
 	tries int
 }
 
@@ -91,32 +89,30 @@ func (h *Herald) enqueue(p *parcel) {
 
 // deliver sends a message, and says how long to wait until the next try; zero is that it is done with.
 func (h *Herald) deliver(ctx context.Context, p *parcel) (wait time.Duration) {
-	if h.ending() && !p.sent {
+	if h.ending() {
 		// Whoever leads next finds it.
 		return 0
 	}
-	key, known := p.message.Key, notice.Knows(p.message.Config.Services[p.message.To.Service].Type)
-	if !p.sent {
-		if !known {
-			ok, err := h.amend(ctx, p, func(r notice.Record) (notice.Record, bool) { return r.Took(key, h.By, h.Now()) })
-			if err != nil || !ok {
-				return h.postpone(ctx, p, ok, err)
-			}
-		}
-		if err := h.send(ctx, p); err != nil {
-			return h.failed(ctx, p, err)
-		}
-		h.Sent(p.message.Trigger, p.message.To.Service, true)
-		slog.InfoContext(ctx, "notified", "app", p.app, "trigger", p.message.Trigger, "service", p.message.To.Service,
-			"recipient", p.message.To.Recipient)
+	m := p.message
+	c, err := h.send(ctx, p)
+	switch {
+	case err == nil:
+		h.Sent(m.Trigger, m.To.Service, true)
+		slog.InfoContext(ctx, "notified", "app", p.app, "trigger", m.Trigger, "service", m.To.Service, "recipient", m.To.Recipient)
+		h.settle(p, true)
+		h.note(ctx, p, func(r notice.Record) (notice.Record, bool) { return r.Sent(m.Key, h.Now()), true })
+		return 0
+	case c == unwanted:
+		h.settle(p, false)
+		return 0
+	case c == unwritten:
+		return h.postpone(ctx, p, err)
+	case c == written && ctx.Err() != nil:
+		// We cut it short ourselves: nobody knows whether the service has it.
+		h.settle(p, false)
+		return 0
 	}
-	p.sent = true
-	h.settle(p, true)
-	ok, err := h.amend(ctx, p, func(r notice.Record) (notice.Record, bool) { return r.Sent(key, h.Now()), true })
-	if err != nil {
-		return h.postpone(ctx, p, ok, err)
-	}
-	return 0
+	return h.failed(ctx, p, c, err)
 }
 
 func (h *Herald) ending() bool {
@@ -136,19 +132,16 @@ func (h *Herald) settle(p *parcel, told bool) {
 	}
 }
 
-// postpone is for a message whose record cannot be written.
-func (h *Herald) postpone(ctx context.Context, p *parcel, there bool, err error) time.Duration {
-	if err == nil && !there {
-		// Somebody took the claim off the application: then the message is not wanted, or decided on anew.
-		h.settle(p, p.sent)
-		return 0
-	}
+// postpone is for a message that could not be claimed, and so did not leave.
+func (h *Herald) postpone(ctx context.Context, p *parcel, err error) time.Duration {
 	p.tries++
-	if p.tries > tries || h.ending() {
+	if p.tries >= tries || h.ending() {
 		slog.WarnContext(ctx, "the record of a notification is not written", "app", p.app, "trigger", p.message.Trigger, "error", err)
-		h.settle(p, p.sent)
+		h.settle(p, false)
 		return 0
 	}
+	// The server may have written what it did not say yes to.
+	h.note(ctx, p, func(r notice.Record) (notice.Record, bool) { return r.Put(p.message.Key, h.Now()) })
 	return pause(p.tries)
 }
 
@@ -157,19 +150,71 @@ func pause(tries int) time.Duration {
 	return min(firstWait<<min(tries-1, 20), longest)
 }
 
-func (h *Herald) send(ctx context.Context, p *parcel) error {
-	way, err := h.way(p.message.Config, p.message.To.Service)
+// claim is how far that of a message came.
+type claim int
+
+const (
+	// unasked is that nothing left us, or that the service can tell what it had before and needs no claim.
+	unasked claim = iota
+	// unwanted is that somebody took the claim off the application: the message is not wanted, or decided on anew.
+	unwanted
+	// unwritten is that the claim could not be written, so that nothing left us.
+	unwritten
+	// written is that the record says that we send. From here on only the answer tells whether the service has the message.
+	written
+)
+
+// send hands a message to the service. It is claimed when the way is open: a service that nobody can reach has nothing.
+func (h *Herald) send(ctx context.Context, p *parcel) (c claim, err error) {
+	m := p.message
+	way, err := h.way(m.Config, m.To.Service)
 	if err != nil {
-		return err
+		return unasked, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	m := p.message
-	return way.Send(ctx, channel.Message{Content: p.content, To: m.To, ID: m.ID, Again: m.Again, At: m.At})
+	if !notice.Knows(m.Config.Services[m.To.Service].Type) {
+		ctx = channel.WithHanding(ctx, func(ctx context.Context) error {
+			ok, err := h.amend(ctx, p, func(r notice.Record) (notice.Record, bool) { return r.Took(m.Key, h.By, h.Now()) })
+			switch {
+			case err != nil:
+				c = unwritten
+			case !ok:
+				c, err = unwanted, errUnwanted
+			default:
+				c = written
+			}
+			return err
+		})
+	}
+	err = way.Send(ctx, channel.Message{Content: p.content, To: m.To, ID: m.ID, Again: m.Again, At: m.At})
+	return c, err
 }
 
-// failed says what becomes of a message that a service did not take.
-func (h *Herald) failed(ctx context.Context, p *parcel, err error) time.Duration {
+var errUnwanted = errors.New("the message is not wanted any more")
+
+// note writes what became of a message, and stays at it while the server does not take it: until it stands there, whoever leads
+// next has to take the message for one that may be missing.
+func (h *Herald) note(ctx context.Context, p *parcel, change func(notice.Record) (notice.Record, bool)) {
+	for n := 1; ; n++ {
+		_, err := h.amend(ctx, p, change)
+		if err == nil {
+			return
+		}
+		if fault.ClassOf(err) == fault.Transient && ctx.Err() == nil {
+			select {
+			case <-time.After(pause(n) / 10):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		slog.WarnContext(ctx, "the record of a notification is not written", "app", p.app, "trigger", p.message.Trigger, "error", err)
+		return
+	}
+}
+
+// failed says what becomes of a message that a service did not take. That is written before anything is waited for.
+func (h *Herald) failed(ctx context.Context, p *parcel, c claim, err error) time.Duration {
 	m := p.message
 	p.tries++
 	h.Sent(m.Trigger, m.To.Service, false)
@@ -177,20 +222,18 @@ func (h *Herald) failed(ctx context.Context, p *parcel, err error) time.Duration
 		h.complain(ctx, p.app, p.about, notice.Problem{Key: v1alpha1.KeyNotifyTriggerPrefix + m.Trigger, Message: fmt.Sprintf(
 			"the message to %s is not sent: %v; it is tried again when %s or its secret changes", recipient(m.To), err,
 			v1alpha1.ConfigMapNotifications)})
-		_, wrote := h.amend(ctx, p, func(r notice.Record) (notice.Record, bool) { return r.GaveUp(m.Key, h.Now()), true })
-		if wrote != nil {
-			slog.WarnContext(ctx, "the record of a notification is not written", "app", p.app, "trigger", m.Trigger, "error", wrote)
-		}
+		h.note(ctx, p, func(r notice.Record) (notice.Record, bool) {
+			_, there := r.Claims[m.Key]
+			return r.GaveUp(m.Key, h.Now()), there
+		})
 		h.settle(p, false)
 		return 0
 	}
+	if c == written {
+		h.note(ctx, p, func(r notice.Record) (notice.Record, bool) { return r.Put(m.Key, h.Now()) })
+	}
 	slog.WarnContext(ctx, "a notification is tried again", "app", p.app, "trigger", m.Trigger, "service", m.To.Service,
 		"recipient", m.To.Recipient, "tries", p.tries, "error", err)
-	if !notice.Knows(m.Config.Services[m.To.Service].Type) {
-		if _, err := h.amend(ctx, p, func(r notice.Record) (notice.Record, bool) { return r.Put(m.Key, h.Now()), true }); err != nil {
-			slog.DebugContext(ctx, "the record of a notification is not written", "app", p.app, "trigger", m.Trigger, "error", err)
-		}
-	}
 	if later, ok := errors.AsType[*channel.LaterError](err); ok {
 		return min(max(later.After, pause(p.tries)), 2*longest)
 	}

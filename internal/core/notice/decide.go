@@ -313,11 +313,14 @@ func (r Record) GaveUp(key string, now time.Time) Record {
 	return out
 }
 
-// Put is the record with a message that is to be sent later.
-func (r Record) Put(key string, now time.Time) Record {
+// Put is the record with a message that is to be sent later; false is that it is not there.
+func (r Record) Put(key string, now time.Time) (Record, bool) {
+	claim, ok := r.Claims[key]
+	if !ok || claim.Phase == Due {
+		return r, ok
+	}
 	out := r.Clone()
-	claim := out.Claims[key]
 	claim.Phase, claim.By, claim.At = Due, "", now.Unix()
 	out.Claims[key] = claim
-	return out
+	return out, true
 }

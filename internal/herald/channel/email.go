@@ -80,7 +80,7 @@ func (e *email) Send(ctx context.Context, m Message) error {
 		return mailFault(err)
 	}
 	defer func() { _ = client.Close() }()
-	if err := e.hand(client, from, to, text); err != nil {
+	if err := hand(ctx, client, envelope{from, to}, text); err != nil {
 		return mailFault(err)
 	}
 	// The message is taken; that the server does not say goodbye changes nothing.
@@ -179,11 +179,18 @@ func (e *email) greet(client *smtp.Client, config *tls.Config, port int) error {
 	return client.Auth(how)
 }
 
-func (e *email) hand(client *smtp.Client, from *mail.Address, to []*mail.Address, text []byte) error {
-	if err := client.Mail(from.Address); err != nil {
+// envelope is what a mail server needs to know of a mail.
+type envelope struct {
+	from *mail.Address
+	to   []*mail.Address
+}
+
+// hand gives a mail to the server, which has it when the line that ends it has come: until then it can be taken back.
+func hand(ctx context.Context, client *smtp.Client, e envelope, text []byte) error {
+	if err := client.Mail(e.from.Address); err != nil {
 		return err
 	}
-	for _, a := range to {
+	for _, a := range e.to {
 		if err := client.Rcpt(a.Address); err != nil {
 			return err
 		}
@@ -193,6 +200,9 @@ func (e *email) hand(client *smtp.Client, from *mail.Address, to []*mail.Address
 		return err
 	}
 	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := handOver(ctx); err != nil {
 		return err
 	}
 	return w.Close()

@@ -101,7 +101,11 @@ func (p *post) serve(conn net.Conn) {
 			var text bytes.Buffer
 			for {
 				line, err := in.ReadString('\n')
-				if err != nil || line == ".\r\n" {
+				if err != nil {
+					// Without its last line a mail is none.
+					return
+				}
+				if line == ".\r\n" {
 					break
 				}
 				text.WriteString(strings.TrimPrefix(line, "."))

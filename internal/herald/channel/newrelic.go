@@ -61,7 +61,7 @@ func (n *newRelic) Send(ctx context.Context, m Message) error {
 }
 
 func (n *newRelic) find(ctx context.Context, name string) (string, error) {
-	answer, err := n.wire.call(ctx, request{
+	answer, err := n.wire.call(aside(ctx), request{
 		method: http.MethodGet, url: n.base + "/v2/applications.json?filter[name]=" + url.QueryEscape(name),
 		header: map[string]string{"X-Api-Key": n.options.APIKey},
 	})

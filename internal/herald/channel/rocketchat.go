@@ -54,7 +54,7 @@ func (c *rocketChat) Send(ctx context.Context, m Message) error {
 		return err
 	}
 	at := base(c.options.ServerURL, "") + "/api/v1"
-	answer, err := c.wire.call(ctx, request{
+	answer, err := c.wire.call(aside(ctx), request{
 		method: http.MethodPost, url: at + "/login", body: object{"user": c.options.Email, "password": c.options.Password},
 	})
 	if err != nil {

@@ -78,7 +78,7 @@ func newWire(t Transport, o Options) (wire, error) {
 		},
 	}
 	return wire{&http.Client{
-		Transport: transport,
+		Transport: opener{transport},
 		// A login is for one place.
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) >= 3 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme {
