@@ -11,16 +11,12 @@ type Notices struct{ deliveries, runs *prometheus.CounterVec }
 
 // Notices makes these counters. It is called once.
 func (m *Metrics) Notices() *Notices {
-	n := &Notices{
-		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "argocd_notifications_deliveries_total", Help: "Number of notifications that were handed to a service, or refused by it.",
-		}, []string{"trigger", "service", "succeeded"}),
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "argocd_notifications_trigger_eval_total", Help: "Number of times that a condition of a trigger was looked at.",
-		}, []string{"name", "triggered"}),
+	return &Notices{
+		deliveries: m.counter("argocd_notifications_deliveries_total", "Number of notifications that were handed to a service, or refused by it.",
+			"trigger", "service", "succeeded"),
+		runs: m.counter("argocd_notifications_trigger_eval_total", "Number of times that a condition of a trigger was looked at.",
+			"name", "triggered"),
 	}
-	m.registry.MustRegister(n.deliveries, n.runs)
-	return n
 }
 
 // Sent counts a message.
