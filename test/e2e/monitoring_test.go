@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,12 +36,12 @@ spec:
       - {name: broken, image: "example.com/broken:1"}
 `
 
-// TestMonitoring: the rules are taken by the real Prometheus, which scrapes a real towline, and the alert for a degraded
-// application fires. `make monitoring` builds the programs and says where they are.
+// TestMonitoring: the rules and every query of the dashboard are taken by the real Prometheus, which scrapes a real towline, and
+// the alert for a degraded application fires. `make monitoring` builds the programs and says where they are.
 func TestMonitoring(t *testing.T) {
 	programs := os.Getenv("TOWLINE_MONITORING")
 	if programs == "" {
-		t.Skip("make monitoring runs it: the programs take long to build")
+		t.Skip("the rules and the dashboard are not loaded in a real Prometheus here: it takes minutes to build. make monitoring builds and runs it")
 	}
 	f := setup(t)
 	rules := filepath.Join(repoRoot(), "config", "monitoring", "rules.yaml")
@@ -48,28 +51,22 @@ func TestMonitoring(t *testing.T) {
 
 	f.must(f.git.Create("shop", map[string]string{"shop/broken.yaml": broken}))
 	f.start()
+	p := f.prometheus(programs, rules)
 	f.application("broken", "shop", "shop", automated)
 	f.await("broken", "degraded", func(app *v1alpha1.Application) bool { return app.Status.Health.Status == "Degraded" })
+	f.refresh("broken")
 
-	address := f.prometheus(programs, rules)
 	eventually(t, "the alert", func() bool {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/api/v1/alerts", nil)
-		f.must(err)
-		r, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return false
-		}
-		defer r.Body.Close()
 		var answer struct {
-			Data struct {
-				Alerts []struct {
-					Labels map[string]string
-					State  string
-				}
+			Alerts []struct {
+				Labels map[string]string
+				State  string
 			}
 		}
-		f.must(json.NewDecoder(r.Body).Decode(&answer))
-		for _, a := range answer.Data.Alerts {
+		if p.ask("alerts", nil, &answer) != nil {
+			return false
+		}
+		for _, a := range answer.Alerts {
 			if a.Labels["alertname"] == "ApplicationDegraded" && a.Labels["name"] == "broken" && a.State == "firing" {
 				t.Logf("it fires: %v", a.Labels)
 				return true
@@ -77,11 +74,164 @@ func TestMonitoring(t *testing.T) {
 		}
 		return false
 	})
+	p.rulesWork()
+	p.dashboardWorks()
 }
 
-// prometheus runs one that scrapes towline with the rules, and says where it is. Nobody waits for minutes here, so the
-// rules do not either.
-func (f *fixture) prometheus(programs, rules string) string {
+// prometheus is one that runs.
+type prometheus struct {
+	*fixture
+	address string
+}
+
+// ask reads something by the API; an error is what Prometheus says is wrong with the question.
+func (p *prometheus) ask(path string, query url.Values, into any) error {
+	p.Helper()
+	req, err := http.NewRequestWithContext(p.Context(), http.MethodGet, "http://"+p.address+"/api/v1/"+path+"?"+query.Encode(), nil)
+	p.must(err)
+	r, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	var answer struct {
+		Status, Error string
+		Data          json.RawMessage
+	}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return fmt.Errorf("%s: %w", r.Status, err)
+	}
+	if answer.Status != "success" {
+		return errors.New(answer.Error)
+	}
+	return json.Unmarshal(answer.Data, into)
+}
+
+// rulesWork checks that each rule was evaluated, and well.
+func (p *prometheus) rulesWork() {
+	p.Helper()
+	var answer struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, LastError string }
+		}
+	}
+	n := 0
+	eventually(p.T, "the evaluation of every rule", func() bool {
+		n = 0
+		p.must(p.ask("rules", nil, &answer))
+		for _, g := range answer.Groups {
+			for _, r := range g.Rules {
+				if r.Health == "unknown" {
+					return false
+				}
+				if n++; r.Health != "ok" {
+					p.Errorf("rule %s is %s: %s", r.Name, r.Health, r.LastError)
+				}
+			}
+		}
+		return true
+	})
+	if n < 10 {
+		p.Errorf("Prometheus knows of %d rules", n)
+	}
+	p.Logf("%d rules are evaluated", n)
+}
+
+// metricName finds the metrics of a query.
+var metricName = regexp.MustCompile(`\b(?:argocd|towline|workqueue|process)_[a-z0-9_]+\b`)
+
+// dashboardWorks asks each query of the dashboard: all are understood, and those about something that towline tells of have
+// an answer.
+func (p *prometheus) dashboardWorks() {
+	p.Helper()
+	text, err := os.ReadFile(filepath.Join(repoRoot(), "config", "monitoring", "dashboard.json"))
+	p.must(err)
+	queries, variables := dashboardQueries(p.T, text)
+	told := map[string]bool{}
+	for _, line := range strings.Split(p.scrape(), "\n") {
+		told[metricName.FindString(line)] = !strings.HasPrefix(line, "#") || told[metricName.FindString(line)]
+	}
+	answered := 0
+	var silent []string
+	for _, query := range queries {
+		// A query is about something that is told if all of its metrics are.
+		is := !slices.ContainsFunc(metricName.FindAllString(query, -1), func(name string) bool { return !told[name] })
+		series := 0
+		ask := func() bool {
+			var answer struct{ Result []json.RawMessage }
+			if err := p.ask("query", url.Values{"query": {query}}, &answer); err != nil {
+				p.Fatalf("Prometheus does not take %s: %v", query, err)
+			}
+			series = len(answer.Result)
+			return series > 0
+		}
+		if is {
+			eventually(p.T, query, ask)
+		} else if !ask() {
+			silent = append(silent, query)
+			continue
+		}
+		answered++
+	}
+	for _, v := range variables {
+		var values []string
+		p.must(p.ask("label/"+v+"/values", url.Values{"match[]": {"argocd_app_info"}}, &values))
+		if len(values) == 0 {
+			p.Errorf("there is nothing to choose for $%s", v)
+		}
+	}
+	p.Logf("%d of %d queries have an answer; of these nothing happened here:\n%s", answered, len(queries), strings.Join(silent, "\n"))
+	if answered < 25 {
+		p.Errorf("only %d queries of the dashboard have an answer", answered)
+	}
+}
+
+// dashboardQueries are the queries of a dashboard as Grafana would send them, and the labels that its variables are made of.
+func dashboardQueries(t *testing.T, text []byte) (queries, variables []string) {
+	t.Helper()
+	type panel struct {
+		Targets []struct{ Expr string }
+	}
+	var board struct {
+		Panels []struct {
+			panel
+			Panels []panel
+		}
+		Templating struct {
+			List []struct {
+				Name, Type string
+				Query      any
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range board.Templating.List {
+		if v.Type == "query" {
+			variables = append(variables, v.Name)
+		}
+	}
+	fill := strings.NewReplacer("$__rate_interval", "1m", "$namespace", ".*", "$project", ".*")
+	for _, p := range board.Panels {
+		for _, one := range append([]panel{p.panel}, p.Panels...) {
+			for _, target := range one.Targets {
+				if target.Expr == "" {
+					continue
+				}
+				query := fill.Replace(target.Expr)
+				if strings.Contains(query, "$") {
+					t.Errorf("%s has a variable that nothing is known of", query)
+				}
+				queries = append(queries, query)
+			}
+		}
+	}
+	return queries, variables
+}
+
+// prometheus runs one that scrapes towline with the rules. Nobody waits for minutes here, so the rules do not either.
+func (f *fixture) prometheus(programs, rules string) *prometheus {
 	f.Helper()
 	where := regexp.MustCompile(`msg="serving metrics" address=(\S+)`).FindStringSubmatch(f.log.String())
 	if where == nil {
@@ -120,5 +270,5 @@ scrape_configs:
 			f.Logf("prometheus says:\n%s", strings.TrimSpace(said.String()))
 		}
 	})
-	return address
+	return &prometheus{f, address}
 }
