@@ -12,10 +12,10 @@ type Notices struct{ deliveries, runs *prometheus.CounterVec }
 // Notices makes these counters. It is called once.
 func (m *Metrics) Notices() *Notices {
 	return &Notices{
-		deliveries: m.counter("argocd_notifications_deliveries_total", "Number of notifications that were handed to a service, or refused by it.",
-			"trigger", "service", "succeeded"),
-		runs: m.counter("argocd_notifications_trigger_eval_total", "Number of times that a condition of a trigger was looked at.",
-			"name", "triggered"),
+		deliveries: m.counter("argocd_notifications_deliveries_total",
+			"Number of notifications that were handed to a service, or refused by it.", "trigger", "service", "succeeded"),
+		runs: m.counter("argocd_notifications_trigger_eval_total",
+			"Number of times that a condition of a trigger was looked at.", "name", "triggered"),
 	}
 }
 

@@ -192,7 +192,7 @@ func (p *prometheus) dashboardWorks() {
 	p.must(err)
 	queries, variables := dashboardQueries(p.T, text)
 	told := map[string]bool{}
-	for _, line := range strings.Split(p.scrape(), "\n") {
+	for line := range strings.SplitSeq(p.scrape(), "\n") {
 		told[metricName.FindString(line)] = !strings.HasPrefix(line, "#") || told[metricName.FindString(line)]
 	}
 	answered := 0
