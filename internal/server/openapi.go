@@ -54,7 +54,9 @@ type describer struct {
 }
 
 func (d *describer) operation(r *Route) (map[string]any, error) {
-	op := map[string]any{"summary": r.Summary, "operationId": operationID(r), "tags": []string{tagOf(r.Pattern)}}
+	op := map[string]any{
+		"summary": r.Summary, "description": rightsOf(r), "operationId": operationID(r), "tags": []string{tagOf(r.Pattern)},
+	}
 	if r.Open {
 		op["security"] = []any{}
 	}
@@ -100,6 +102,26 @@ func (d *describer) operation(r *Route) (map[string]any, error) {
 		"description": "an error, with the code of gRPC", "content": map[string]any{"application/json": map[string]any{"schema": failed}},
 	}}
 	return op, nil
+}
+
+// rightsOf says who may use a route, in the words of argocd-rbac-cm.
+func rightsOf(r *Route) string {
+	switch {
+	case r.Hook:
+		return "Whoever proves themselves by what they say."
+	case r.Open:
+		return "For everybody."
+	case r.Resource == "":
+		return "For those who signed in: " + r.Without + "."
+	}
+	text := fmt.Sprintf("Needs `%s, %s`", r.Resource, r.Verb)
+	for _, n := range r.Also {
+		text += fmt.Sprintf(" and `%s, %s`", n.Resource, n.Verb)
+	}
+	if r.Finer != nil {
+		text += ", or a finer right that depends on what is asked for"
+	}
+	return text + "."
 }
 
 func operationID(r *Route) string {
