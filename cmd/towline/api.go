@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -53,10 +52,7 @@ func (p *parts) openAPI() error {
 	}
 	look := looker{acting}
 	o := server.Options{
-		Namespace: p.namespace,
-		Version: server.Version{
-			Version: version, GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		},
+		Namespace: p.namespace, Version: serverVersion(),
 		Hub: p.hub, Sets: p.hub, Inspector: look, Reader: look, Adviser: look, Hands: look,
 		Journal: p.ledger.Append, Answered: p.metrics.Answered,
 		Places: registry{p}, Events: told{events}, Settings: p.serverSettings, Hooks: hooked{p},

@@ -19,9 +19,6 @@ import (
 	"github.com/towline-cd/towline/internal/source"
 )
 
-// version is set by the linker.
-var version = "dev"
-
 func main() {
 	if len(os.Args) == 2 {
 		switch os.Args[1] {
@@ -65,7 +62,7 @@ func command(env *cli.Env) *cobra.Command {
 	root.AddCommand(cli.NewApp(env), cli.NewAppSet(env), cli.NewProj(env), cli.NewCluster(env), cli.NewRepo(env),
 		cli.NewRepoCreds(env), cli.NewCert(env), cli.NewGPG(env), cli.NewConfigure(env),
 		cli.NewRender(env), cli.NewHealth(env), cli.NewLogin(env), cli.NewLogout(env), cli.NewRelogin(env), cli.NewContext(env),
-		cli.NewAccount(env), cli.NewVersion(env, version), cli.NewAdmin(env), cli.NewLint(env),
+		cli.NewAccount(env), cli.NewVersion(env, clientVersion()), cli.NewAdmin(env), cli.NewLint(env),
 		cli.NewDoctor(env), cli.NewMigrate(env))
 	return root
 }

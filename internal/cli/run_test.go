@@ -16,6 +16,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/cli"
+	"github.com/towline-cd/towline/internal/core/login"
 	"github.com/towline-cd/towline/internal/core/plan"
 	"github.com/towline-cd/towline/internal/core/rbac"
 	"github.com/towline-cd/towline/internal/core/repository"
@@ -62,7 +63,7 @@ func rootOf(env *cli.Env) *cobra.Command {
 	root := &cobra.Command{Use: "towline", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(cli.NewApp(env), cli.NewProj(env), cli.NewAppSet(env), cli.NewCluster(env), cli.NewAdmin(env), cli.NewRepo(env),
 		cli.NewRepoCreds(env), cli.NewCert(env), cli.NewGPG(env), cli.NewAccount(env), cli.NewLogin(env), cli.NewLogout(env),
-		cli.NewRelogin(env), cli.NewContext(env), cli.NewConfigure(env), cli.NewVersion(env, "v0"))
+		cli.NewRelogin(env), cli.NewContext(env), cli.NewConfigure(env), cli.NewVersion(env, login.Release{Version: "v0"}))
 	return root
 }
 

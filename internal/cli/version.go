@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/towline-cd/towline/internal/core/login"
 )
 
-// NewVersion makes the command "version".
-func NewVersion(env *Env, own string) *cobra.Command {
+// NewVersion makes the command "version"; own is what is known of this build.
+func NewVersion(env *Env, own login.Release) *cobra.Command {
 	g, out := &global{}, &output{}
 	var client, short bool
 	cmd := family(env, &cobra.Command{
@@ -27,9 +26,7 @@ func NewVersion(env *Env, own string) *cobra.Command {
 		if err := out.check(); err != nil {
 			return err
 		}
-		versions := map[string]login.Release{
-			"client": {Version: own, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH},
-		}
+		versions := map[string]login.Release{"client": own}
 		r, err := g.remote(env)
 		if err != nil {
 			return err
@@ -64,8 +61,11 @@ func serverVersion(ctx context.Context, env *Env, r Remote) (login.Release, erro
 
 func showVersions(w io.Writer, name string, versions map[string]login.Release, short bool) {
 	fmt.Fprintf(w, "%s: %s\n", name, versions["client"].Version)
-	if !short {
-		fmt.Fprintf(w, "  GoVersion: %s\n  Platform: %s\n", versions["client"].GoVersion, versions["client"].Platform)
+	if own := versions["client"]; !short {
+		if own.GitCommit != "" {
+			fmt.Fprintf(w, "  GitCommit: %s\n", own.GitCommit)
+		}
+		fmt.Fprintf(w, "  GoVersion: %s\n  Platform: %s\n", own.GoVersion, own.Platform)
 	}
 	if v, ok := versions["server"]; ok {
 		fmt.Fprintf(w, "%s-server: %s\n", name, clean(v.Version))

@@ -182,6 +182,7 @@ type Identity struct {
 // Release is what a server says of itself.
 type Release struct {
 	Version          string `json:"Version"`
+	GitCommit        string `json:"GitCommit,omitempty"`
 	GoVersion        string `json:"GoVersion,omitempty"`
 	Platform         string `json:"Platform,omitempty"`
 	KustomizeVersion string `json:"KustomizeVersion,omitempty"`
