@@ -51,6 +51,7 @@ func run(ctx context.Context) (err error) {
 		title string
 		do    func(context.Context) error
 	}{
+		{"building the web UI", d.buildPages},
 		{"building towline", d.buildTowline},
 		{"building the control plane (about ten minutes the first time, then cached)", d.buildPlane},
 		{"starting Kubernetes", d.startPlane},
@@ -94,6 +95,18 @@ type dev struct {
 }
 
 func (d *dev) path(name ...string) string { return filepath.Join(append([]string{d.dir}, name...)...) }
+
+// buildPages has towline carry the web UI, where Node.js is there to build it. Nothing else needs it.
+func (d *dev) buildPages(ctx context.Context) error {
+	if _, err := exec.LookPath("npm"); err != nil {
+		fmt.Fprint(d.out, "not without npm … ")
+		return nil
+	}
+	if err := d.command(ctx, "make", "--no-print-directory", "ui"); err != nil {
+		fmt.Fprintf(d.out, "not today: %v\n", err)
+	}
+	return ctx.Err()
+}
 
 func (d *dev) buildTowline(ctx context.Context) error {
 	return d.command(ctx, "go", "build", "-o", d.path("bin", "towline"), "./cmd/towline")
