@@ -249,12 +249,14 @@ func TestSelfManagement(t *testing.T) {
 	h := &household{fixture: f, files: f.filesBelow(dir, "config/install/")}
 	f.must(f.git.Create("towline", h.files))
 	one := h.runs("one", "msg=ready")
-	h.adopt("v0.1.0")
+	first := strings.TrimPrefix(imageTag.FindString(h.files["config/install/base/kustomization.yaml"]), "newTag: ")
+	second, third := first+"-second", first+"-third"
+	h.adopt(first)
 
 	// The pod of the next version finds no node yet, so that the sync is caught in the middle.
 	label := "towline.test/" + f.control
-	version, mark := h.publish("v0.2.0", label), len(f.trailed())
-	home := h.upgrade("v0.2.0", "late")
+	version, mark := h.publish(second, label), len(f.trailed())
+	home := h.upgrade(second, "late")
 	waits := func(app *v1alpha1.Application) bool {
 		op := app.Status.OperationState
 		return op != nil && op.Phase == v1alpha1.OperationRunning && strings.Contains(op.Message, "wave 0 waits for") &&
@@ -262,7 +264,7 @@ func TestSelfManagement(t *testing.T) {
 	}
 	f.await("towline", "waiting for its own Deployment", waits)
 	f.await("root", "waiting for wave 0", waits)
-	h.awaitPods("the pod of the next version", func(tags []string) bool { return cmp.Equal(tags, []string{"v0.1.0", "v0.2.0"}) })
+	h.awaitPods("the pod of the next version", func(tags []string) bool { return cmp.Equal(tags, []string{first, second}) })
 	began := h.started("towline", "root")
 
 	two := h.runs("two", `msg="standing by"`)
@@ -281,11 +283,11 @@ func TestSelfManagement(t *testing.T) {
 	h.onlyOnce(mark, "late")
 
 	// Once more, at the cluster's own pace.
-	version, mark = h.publish("v0.3.0", ""), len(f.trailed())
-	home = h.upgrade("v0.3.0", "last")
-	h.awaitPods("the pod of the version after", func(tags []string) bool { return slices.Contains(tags, "v0.3.0") })
+	version, mark = h.publish(third, ""), len(f.trailed())
+	home = h.upgrade(third, "last")
+	h.awaitPods("the pod of the version after", func(tags []string) bool { return slices.Contains(tags, third) })
 	h.runs("three", `msg="standing by"`)
-	h.awaitPods("the end of the pod before", func(tags []string) bool { return cmp.Equal(tags, []string{"v0.3.0"}) })
+	h.awaitPods("the end of the pod before", func(tags []string) bool { return cmp.Equal(tags, []string{third}) })
 	two.terminated()
 	f.awaitHolder("three")
 	h.upgraded(version, home, "last", nil)
