@@ -30,6 +30,26 @@ type remote struct {
 	last   *answer
 	asking *question // sent
 	next   *question // to be sent when asking is answered
+
+	missed map[string]time.Time // names that were not there → when the remote was asked because of them
+}
+
+// maxMissed bounds the wrong names that are remembered.
+const maxMissed = 100
+
+// doubts says whether the remote is to be asked again because the last answer lacks a name: not if it just was.
+func (r *remote) doubts(name string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.missed, func(_ string, asked time.Time) bool { return now.Sub(asked) > freshEnough })
+	if _, just := r.missed[name]; just || len(r.missed) >= maxMissed {
+		return false
+	}
+	if r.missed == nil {
+		r.missed = map[string]time.Time{}
+	}
+	r.missed[name] = now
+	return true
 }
 
 type question struct {

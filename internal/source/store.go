@@ -257,9 +257,10 @@ func (s *Store) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Dur
 		return "", time.Time{}, err
 	}
 	commit, err = s.lookup(repo, answer, of)
-	// A name that an old answer lacks may have come into being since; but a wrong name must not ask every time.
-	if err != nil && asked.Sub(answer.seen) > freshEnough {
-		if answer, err = s.ask(ctx, repo, freshEnough); err == nil {
+	// A name that the answer lacks may have come into being since: people push a tag and name it in the next commit. But a
+	// wrong name must not ask every time.
+	if err != nil && answer.seen.Before(asked) && repo.heads.doubts(revision, asked) {
+		if answer, err = s.ask(ctx, repo, 0); err == nil {
 			commit, err = s.lookup(repo, answer, of)
 		}
 	}
@@ -269,7 +270,7 @@ func (s *Store) Resolve(ctx context.Context, of manifest.Origin, maxAge time.Dur
 	return commit, answer.seen, nil
 }
 
-// freshEnough is how old an answer may be to say that a name does not exist.
+// freshEnough is how old an answer may be to say that a name does not exist, once it was asked for that name.
 const freshEnough = 10 * time.Second
 
 // Tree is the content of commit, a full SHA: an immutable fs.FS, which is fetched once per repository and commit however

@@ -146,6 +146,22 @@ func TestResolveUsesAnswerUntilItIsTooOld(t *testing.T) {
 	if asks, _ := store.Stats(); asks != 4 {
 		t.Errorf("%d questions, want 4: a wrong name must not ask every time", asks)
 	}
+
+	// So is one that came a moment after that answer; and a wrong one asks once in a while.
+	repo.git("", "tag", "v2", third)
+	now = now.Add(time.Second)
+	got, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "v2"}, time.Hour)
+	if err != nil || got != third {
+		t.Errorf("Resolve of a new tag = %s, %v; want %s", got, err, third)
+	}
+	for range 3 {
+		now = now.Add(time.Second)
+		_, _, err = store.Resolve(t.Context(), manifest.Origin{RepoURL: repo.url, Revision: "never"}, time.Hour)
+		wantFault(t, err, fault.Terminal, "RevisionNotFound")
+	}
+	if asks, _ := store.Stats(); asks != 6 {
+		t.Errorf("%d questions, want 6: a wrong name must not ask every time", asks)
+	}
 }
 
 func TestOneQuestionServesManyCallers(t *testing.T) {

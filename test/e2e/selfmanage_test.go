@@ -210,16 +210,16 @@ func (h *household) adopt(version string) {
 	}))
 	home, err := h.git.Revision("home", "main")
 	h.must(err)
-	generation := func() string {
-		return h.kubectl("-n", h.control, "get", "deployment", "towline", "-o", "jsonpath={.metadata.generation}")
+	spec := func() string {
+		return h.kubectl("-n", h.control, "get", "deployment", "towline", "-o", "jsonpath={.metadata.generation} {.spec}")
 	}
-	before := generation()
+	before := spec()
 	h.application("root", "home", "root", automated)
 	h.await("root", "booted", synced(home))
 	h.await("towline", "adopted", synced(first))
 	h.await("web", "synced", synced(home))
-	if after := generation(); after != before {
-		h.Errorf("the adoption changed the Deployment: generation %s, and %s before", after, before)
+	if d := cmp.Diff(before, spec()); d != "" {
+		h.Errorf("the adoption changed the Deployment (-before +after):\n%s", d)
 	}
 }
 
