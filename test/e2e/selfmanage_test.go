@@ -210,15 +210,16 @@ func (h *household) adopt(version string) {
 	}))
 	home, err := h.git.Revision("home", "main")
 	h.must(err)
-	spec := func() string {
-		return h.kubectl("-n", h.control, "get", "deployment", "towline", "-o", "jsonpath={.metadata.generation} {.spec}")
+	running := func() string {
+		return h.kubectl("-n", h.control, "get", "deployment", "towline", "-o", "jsonpath={.spec}") +
+			h.kubectl("-n", h.control, "get", "pods", "-o", "jsonpath={.items[*].metadata.uid}")
 	}
-	before := spec()
+	before := running()
 	h.application("root", "home", "root", automated)
 	h.await("root", "booted", synced(home))
 	h.await("towline", "adopted", synced(first))
 	h.await("web", "synced", synced(home))
-	if d := cmp.Diff(before, spec()); d != "" {
+	if d := cmp.Diff(before, running()); d != "" {
 		h.Errorf("the adoption changed the Deployment (-before +after):\n%s", d)
 	}
 }
