@@ -114,12 +114,13 @@ func rightsOf(r *Route) string {
 	case r.Resource == "":
 		return "For those who signed in: " + r.Without + "."
 	}
-	text := fmt.Sprintf("Needs `%s, %s`", r.Resource, r.Verb)
+	needs := []string{fmt.Sprintf("`%s, %s`", r.Resource, r.Verb)}
 	for _, n := range r.Also {
-		text += fmt.Sprintf(" and `%s, %s`", n.Resource, n.Verb)
+		needs = append(needs, fmt.Sprintf("`%s, %s`", n.Resource, n.Verb))
 	}
+	text := "Needs " + strings.Join(needs, " and ")
 	if r.Finer != nil {
-		text += ", or a finer right that depends on what is asked for"
+		text += ", or another right in its place where what is asked for says so"
 	}
 	return text + "."
 }
