@@ -41,6 +41,8 @@ test("an application is made by the form: the server checks it, it syncs, and it
 
 test("a sync that waits for ever is ended", { tag: "@quick" }, async ({ page }) => {
   await signIn(page, "applications/argocd/slow");
+  // A key does nothing before what it is about is there.
+  await expect(page.getByRole("button", { name: "Sync …" })).toBeVisible();
   await page.keyboard.press("s");
   await page.getByRole("dialog").getByRole("button", { name: "Sync", exact: true }).click();
   await expect(page.getByText(/^Syncing for/)).toBeVisible();

@@ -35,6 +35,8 @@ test("the objects are narrowed in the graph, and the list keeps to it", async ({
 
 test("a sync that could stop what runs is asked for by name, and goes by its options", async ({ page }) => {
   await signIn(page, "applications/argocd/shop-south-03");
+  // A key does nothing before what it is about is there.
+  await expect(page.getByRole("button", { name: "Sync …" })).toBeVisible();
   await page.keyboard.press("s");
   const dialog = page.getByRole("dialog");
   const button = dialog.getByRole("button", { name: "Sync", exact: true });
