@@ -539,7 +539,9 @@ func (f *fleet) compare(t *testing.T, when string, before, now pace) {
 	heal, sync := float64(now.heal)/float64(before.heal), float64(now.sync)/float64(before.sync)
 	t.Logf("%s: heals %s instead of %s (ratio %.2f), sync %s instead of %s (ratio %.2f)",
 		when, now.heal, before.heal, heal, now.sync, before.sync, sync)
-	if heal > 1.5 || sync > 1.5 {
+	// Who waits for the cluster that is silent waits for seconds, several times as long as all of this takes. The tests
+	// beside this one, which come and go, make a half more or less of it.
+	if heal > 2.5 || sync > 2.5 {
 		t.Errorf("%s the others are slower", when)
 	}
 }
