@@ -49,8 +49,6 @@ type enginePart struct {
 	// that one changed.
 	secrets atomic.Pointer[settings.Store]
 	joined  chan struct{}
-	// room is kept for as long as the part is.
-	room func()
 }
 
 // workers is how many applications are worked on at once, as `towline run` has
@@ -64,7 +62,6 @@ func newEnginePart(s setup) (part, error) {
 	}
 	p := &enginePart{
 		setup: s, counter: &counter{seen: map[string]struct{}{}}, built: newBuilding(), joined: make(chan struct{}, 1),
-		room: cluster.Roomy(),
 	}
 	client, err := hub.New(config, controlNamespace)
 	if err != nil {

@@ -253,7 +253,6 @@ func (p *parts) run(ctx context.Context, o runOptions) error {
 	defer wg.Wait()
 	defer cancel()
 	problems := make(chan error, 1)
-	defer cluster.Roomy()()
 	start, started := time.Now(), cluster.Frugal()
 	wg.Go(func() { p.serveMetrics(ctx, o.metrics) })
 	wg.Go(func() { p.servePeers(ctx, o) })

@@ -6,18 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // largest bounds what is unpacked. What is sealed was packed by us, so this is
 // only for a mistake of our own.
 const largest = 256 << 20
 
+// packers are used again: each has tables of a megabyte, which in a first sync of many applications would be more than all
+// else that is thrown away.
+var packers = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(io.Discard, level)
+	if err != nil {
+		panic(err) // there is no such level
+	}
+	return w
+}}
+
 func pack(data []byte) ([]byte, error) {
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, level)
-	if err != nil {
-		return nil, fmt.Errorf("packing: %w", err)
+	w, ok := packers.Get().(*flate.Writer)
+	if !ok {
+		return nil, errors.New("packing: the pool has something else")
 	}
+	defer packers.Put(w)
+	w.Reset(&out)
 	if _, err := w.Write(data); err != nil {
 		return nil, fmt.Errorf("packing: %w", err)
 	}

@@ -19,8 +19,7 @@ const (
 	strangers = 4000
 	// mostTries is how many wrong passwords of one account are looked at in a window.
 	mostTries = 5
-	// mostGrowth is what all of it may add to the memory of the server, in MiB, half of which is room for garbage; a name
-	// kept for each stranger would be seen.
+	// mostGrowth is what all of it may add to the memory of the server, in MiB; a name kept for each stranger would be seen.
 	mostGrowth = 64
 )
 
