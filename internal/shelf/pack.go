@@ -15,22 +15,20 @@ const largest = 256 << 20
 
 // packers are used again: each has tables of a megabyte, which in a first sync of many applications would be more than all
 // else that is thrown away.
-var packers = sync.Pool{New: func() any {
-	w, err := flate.NewWriter(io.Discard, level)
-	if err != nil {
-		panic(err) // there is no such level
-	}
-	return w
-}}
+var packers sync.Pool
 
 func pack(data []byte) ([]byte, error) {
 	var out bytes.Buffer
-	w, ok := packers.Get().(*flate.Writer)
-	if !ok {
-		return nil, errors.New("packing: the pool has something else")
+	w, used := packers.Get().(*flate.Writer)
+	if used {
+		w.Reset(&out)
+	} else {
+		var err error
+		if w, err = flate.NewWriter(&out, level); err != nil {
+			return nil, fmt.Errorf("packing: %w", err)
+		}
 	}
 	defer packers.Put(w)
-	w.Reset(&out)
 	if _, err := w.Write(data); err != nil {
 		return nil, fmt.Errorf("packing: %w", err)
 	}
