@@ -1,9 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo } from "react";
 import type { Application, Tree } from "../api/types";
 import { kindsOf, narrows, states, type State, type Wanted } from "../model/narrow";
 import { Button } from "../parts/Button";
 import { Check } from "../parts/Field";
-import { Icon } from "../parts/Icon";
+import { Search } from "../parts/Search";
 import { setParams } from "../state/route";
 
 const words: Record<State, string> = {
@@ -32,7 +32,7 @@ export function ObjectBar({ app, tree, wanted, said }: Props) {
   const orphans = tree?.orphanedNodes?.length ?? 0;
   return (
     <div className="bar object-bar">
-      <FindField value={wanted.text} />
+      <Search label="Search objects" placeholder="Kind, namespace or name" value={wanted.text} onChange={(find) => change({ find })} />
       <label>
         <span className="aside">Kind</span>
         <select value={wanted.kind} onChange={(e) => change({ kind: e.target.value })}>
@@ -69,31 +69,3 @@ export function ObjectBar({ app, tree, wanted, said }: Props) {
 }
 
 export const showAll = () => change({ find: undefined, kind: undefined, state: undefined });
-
-/** FindField waits for a pause in typing: thousands of objects are laid out anew after it. */
-function FindField({ value }: { value: string }) {
-  const [text, setText] = useState(value);
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  return (
-    <label className="search">
-      <Icon name="search" />
-      <span className="aside">Search objects</span>
-      <input
-        data-search
-        type="search"
-        value={text}
-        placeholder="Kind, namespace or name"
-        onChange={(e) => {
-          const next = e.target.value;
-          setText(next);
-          clearTimeout(timer.current);
-          timer.current = setTimeout(() => change({ find: next }), 150);
-        }}
-        onKeyDown={(e) => e.key === "Escape" && e.currentTarget.blur()}
-      />
-      <kbd>/</kbd>
-    </label>
-  );
-}

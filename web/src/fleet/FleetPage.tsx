@@ -3,6 +3,7 @@ import { howMany, noFilters, readFilters, views, writeFilters, type Filters, typ
 import { Button } from "../parts/Button";
 import { Icon, type IconName } from "../parts/Icon";
 import { Failure, Loading, Notice, Stale } from "../parts/States";
+import { Search } from "../parts/Search";
 import { fleet, rowKey } from "../state/fleet";
 import { useKeys } from "../state/keys";
 import { appHref, go, href, setParams, useRoute } from "../state/route";
@@ -11,7 +12,6 @@ import { Bulk, type Doing } from "./Bulk";
 import { FacetPanel } from "./Facets";
 import { Health } from "./Health";
 import { FleetMap } from "./FleetMap";
-import { Search } from "./Search";
 import { Table, type Marking } from "./Table";
 import { Tiles } from "./Tiles";
 import { Views } from "./Views";
@@ -61,7 +61,7 @@ export function FleetPage() {
     <main className="fleet" data-path={path}>
       <h1 className="aside">Applications</h1>
       <div className="bar">
-        <Search value={filters.search} onChange={(search) => change({ ...filters, search }, true)} />
+        <Search label="Search applications" placeholder="Name, project, repository or label" value={filters.search} onChange={(search) => change({ ...filters, search: search.trim() }, true)} />
         <Button icon="filter" className="panel-button" aria-expanded={panel} onClick={() => setPanel(!panel)}>
           {count > 0 ? `Filters · ${count}` : "Filters"}
         </Button>
