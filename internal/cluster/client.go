@@ -19,12 +19,14 @@ type Client struct {
 	known   *Cluster
 	user    string
 	dynamic dynamic.Interface
+	// way is what the dynamic client goes, for the answers that it does not hand on.
+	way    rest.Interface
 	pods    corev1.PodsGetter
 	events  corev1.EventsGetter
 }
 
 func newClient(known *Cluster, config *rest.Config) (*Client, error) {
-	dyn, err := quickClient(config)
+	way, err := quickWay(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
@@ -32,20 +34,19 @@ func newClient(known *Cluster, config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for logs: %w", err)
 	}
-	return &Client{known: known, user: config.Impersonate.UserName, dynamic: dyn, pods: pods, events: pods}, nil
+	return &Client{
+		known: known, user: config.Impersonate.UserName, dynamic: dynamic.New(way), way: way, pods: pods, events: pods,
+	}, nil
 }
 
-// quickClient is the dynamic client, with a quicker way to read what it is sent.
-func quickClient(config *rest.Config) (dynamic.Interface, error) {
+// quickWay is the dynamic client's own, with a quicker way to read what it is
+// sent.
+func quickWay(config *rest.Config) (rest.Interface, error) {
 	config = dynamic.ConfigFor(config)
 	config.NegotiatedSerializer = frame.Quick(config.NegotiatedSerializer, frame.Unstructured)
 	// Each request names its whole path.
 	config.GroupVersion, config.APIPath = nil, "/"
-	way, err := rest.UnversionedRESTClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	return dynamic.New(way), nil
+	return rest.UnversionedRESTClientFor(config)
 }
 
 // mostUsers is how many users' clients are kept. They share the connections; a

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -17,12 +18,14 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
-// methods notes the requests about one namespace.
+// methods notes the requests about one object. Watches tell only while gate can
+// be had.
 type methods struct {
 	http.RoundTripper
 	mu   *sync.Mutex
 	seen *[]string
 	path string
+	gate *sync.RWMutex
 }
 
 // RoundTrip notes and passes on.
@@ -32,7 +35,24 @@ func (m methods) RoundTrip(r *http.Request) (*http.Response, error) {
 		*m.seen = append(*m.seen, r.Method)
 		m.mu.Unlock()
 	}
-	return m.RoundTripper.RoundTrip(r)
+	answer, err := m.RoundTripper.RoundTrip(r)
+	if err == nil && r.URL.Query().Get("watch") != "" {
+		answer.Body = gated{answer.Body, m.gate}
+	}
+	return answer, err
+}
+
+// gated hands on what came once its gate is open.
+type gated struct {
+	io.ReadCloser
+	gate *sync.RWMutex
+}
+
+func (g gated) Read(p []byte) (int, error) {
+	n, err := g.ReadCloser.Read(p)
+	g.gate.RLock()
+	defer g.gate.RUnlock()
+	return n, err
 }
 
 // TestDelete: what is as it was seen goes with one request, and what is not is
@@ -43,10 +63,11 @@ func TestDelete(t *testing.T) {
 	a.namespace(namespace)
 	maps := a.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace)
 	var mu sync.Mutex
+	var gate sync.RWMutex
 	var seen []string
 	config := rest.CopyConfig(a.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return methods{next, &mu, &seen, "/api/v1/namespaces/delete/configmaps/web"}
+		return methods{next, &mu, &seen, "/api/v1/namespaces/delete/configmaps/web", &gate}
 	})
 	c := start(t, config, Options{})
 	made := func() *unstructured.Unstructured {
@@ -84,11 +105,22 @@ func TestDelete(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			f := object.FactOf(made(), v1alpha1.FieldManagerApply)
+			c.until("the index has it", func() bool {
+				at, ok := c.Fact(f.Key)
+				return ok && at.ResourceVersion == f.ResourceVersion
+			})
+			gate.Lock()
 			test.meanwhile()
 			mu.Lock()
 			seen = nil
 			mu.Unlock()
 			err := c.Delete(t.Context(), f, metav1.DeletePropagationBackground)
+			_, known := c.Fact(f.Key)
+			gate.Unlock()
+			// Only of what was deleted as it was seen the answer tells the rest.
+			if want := what != "as it was seen"; known != want {
+				t.Errorf("the index knows it: %v, want %v", known, want)
+			}
 			if fault.ReasonOf(err) != test.reason || (test.reason == "") != (err == nil) {
 				t.Errorf("the deletion ended with %v, want reason %q", err, test.reason)
 			}

@@ -167,6 +167,32 @@ func (ix *index) written(f object.Fact) {
 	ix.lag.wrote(f.Key, f.ResourceVersion)
 }
 
+// deleted takes the server's answer to a deletion of ours: the reading that the
+// fact is was the last. Where the watch has not come to that reading yet it
+// would bring the object back, so it is left to the watch to tell. Unlike a
+// write, a deletion is told at once: the watch's own news of it will find
+// nothing.
+func (ix *index) deleted(f object.Fact) {
+	ix.mu.Lock()
+	s := ix.kinds[f.Key.GroupKind()]
+	rv, ok := version(f.ResourceVersion)
+	if s == nil || !ok {
+		ix.mu.Unlock()
+		return
+	}
+	old := s.facts[placeOf(f.Key)]
+	p := s.part(f.Key.Namespace)
+	drop := p != nil && p.seen >= rv && old != nil && old.UID == f.UID && old.ResourceVersion == f.ResourceVersion
+	if drop {
+		ix.drop(s, old)
+		s.wake()
+	}
+	ix.mu.Unlock()
+	if drop {
+		ix.tell([]Change{{Old: old}})
+	}
+}
+
 // gone takes a deletion from the watch; rv is that of the deletion. An object
 // that came after it stays.
 func (ix *index) gone(fd *feed, k object.Key, rv string) {

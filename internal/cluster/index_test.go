@@ -268,6 +268,40 @@ func TestIndexWritten(t *testing.T) {
 	}
 }
 
+func TestIndexDeleted(t *testing.T) {
+	cases := map[string]struct {
+		before func(*told)
+		want   []string
+		news   []string
+	}{
+		"is seen at once, and told": {func(ix *told) { ix.watched(fact("a", "5", "shop")) }, nil, []string{"-a"}},
+		"is left to a watch that has not come so far": {
+			func(ix *told) { ix.watched(fact("b", "4", "")); ix.written(fact("a", "5", "shop")) }, []string{"a@5"}, nil,
+		},
+		"comes after the watch told": {
+			func(ix *told) { ix.watched(fact("a", "5", "shop")); ix.gone(fact("a", "", "").Key, "6") }, nil, nil,
+		},
+		"comes after another took the name": {
+			func(ix *told) { ix.watched(second(fact("a", "7", "shop"))) }, []string{"a@7"}, nil,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			ix := newTold()
+			c.before(ix)
+			ix.news()
+			ix.deleted(fact("a", "5", "shop"))
+			ix.check(t, "shop", c.want, c.news...)
+			// The watch's own news of it is none any more.
+			had := len(ix.names("shop"))
+			ix.gone(fact("a", "", "").Key, "6")
+			if had == 0 {
+				ix.check(t, "shop", nil)
+			}
+		})
+	}
+}
+
 func TestIndexEchoOfAWriteIsNoNews(t *testing.T) {
 	ix := newTold()
 	ix.written(fact("a", "5", "shop"))
@@ -344,7 +378,7 @@ func TestIndexFollowsTheServer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ix, server, rv := newTold(), map[string]object.Fact{}, 0
 		var stream []func()
-		var answers []object.Fact
+		var answers []func()
 		names := []string{"a", "b"}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			name := rapid.SampledFrom(names).Draw(t, "name")
@@ -359,7 +393,7 @@ func TestIndexFollowsTheServer(t *testing.T) {
 				server[name] = f
 				stream = append(stream, func() { ix.watched(f) })
 				if rapid.Bool().Draw(t, "ours") {
-					answers = append(answers, f)
+					answers = append(answers, func() { ix.written(f) })
 				}
 			case 2:
 				if old, ok := server[name]; ok {
@@ -367,6 +401,9 @@ func TestIndexFollowsTheServer(t *testing.T) {
 					at := strconv.Itoa(rv)
 					delete(server, name)
 					stream = append(stream, func() { ix.gone(old.Key, at) })
+					if rapid.Bool().Draw(t, "ours") {
+						answers = append(answers, func() { ix.deleted(old) })
+					}
 				}
 			case 3:
 				if len(stream) > 0 {
@@ -376,7 +413,7 @@ func TestIndexFollowsTheServer(t *testing.T) {
 			case 4:
 				if len(answers) > 0 {
 					i := rapid.IntRange(0, len(answers)-1).Draw(t, "answer")
-					ix.written(answers[i])
+					answers[i]()
 					answers = slices.Delete(answers, i, i+1)
 				}
 			}
@@ -384,8 +421,8 @@ func TestIndexFollowsTheServer(t *testing.T) {
 		for _, tell := range stream {
 			tell()
 		}
-		for _, f := range answers {
-			ix.written(f)
+		for _, answer := range answers {
+			answer()
 		}
 		for _, app := range []string{"shop", "cart"} {
 			want := []object.Fact{}

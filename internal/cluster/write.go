@@ -124,53 +124,6 @@ func (c *Client) Replace(ctx context.Context, body *unstructured.Unstructured, l
 	return u, nil
 }
 
-// Delete removes the object that the fact is about, and no other: the request
-// holds the server to exactly the reading that the fact is, with its identity
-// and its mark. An object that has moved on since is read, and must still carry
-// both. An object that is gone already is no error.
-func (c *Client) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error {
-	r, err := c.resource(f.Key.GroupKind().WithVersion(f.Version), f.Key.Namespace)
-	if err != nil {
-		return err
-	}
-	if f.UID != "" && f.ResourceVersion != "" && f.App != "" {
-		err := deleteAt(ctx, r, f, f.ResourceVersion, propagation)
-		if !apierrors.IsConflict(err) {
-			return classified(err)
-		}
-	}
-	u, err := r.Get(ctx, f.Key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading it before the deletion: %w", classify(err))
-	}
-	if string(u.GetUID()) != f.UID {
-		return fault.Waitingf("Replaced", "another object has taken its name since its deletion was planned")
-	}
-	if t, self := c.known.tracker.Of(u); !self || t.App != f.App {
-		return fault.Waitingf("NotOurs", "it no longer carries the mark of application %q", f.App)
-	}
-	return classified(deleteAt(ctx, r, f, u.GetResourceVersion(), propagation))
-}
-
-// deleteAt deletes one version of one object. Where it is gone there is nothing
-// to do.
-func deleteAt(
-	ctx context.Context, r dynamic.ResourceInterface, f object.Fact, version string, propagation metav1.DeletionPropagation,
-) error {
-	uid := types.UID(f.UID)
-	err := r.Delete(ctx, f.Key.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-		PropagationPolicy: &propagation,
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
 // attempts is how often a takeover is tried while a controller keeps writing.
 const attempts = 5
 
@@ -216,18 +169,27 @@ func takeOver(ctx context.Context, r dynamic.ResourceInterface, live *unstructur
 }
 
 func (c *Client) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	c.known.mu.RLock()
-	k, ok := c.known.catalog.kinds[gvk]
-	c.known.mu.RUnlock()
-	if !ok {
-		return nil, fault.Waitingf("UnknownKind",
-			"the cluster does not serve %s in %s; install its CRD or API server first", gvk.Kind, gvk.GroupVersion())
+	k, err := c.served(gvk)
+	if err != nil {
+		return nil, err
 	}
 	r := c.dynamic.Resource(k.gvr())
 	if k.Namespaced && namespace != "" {
 		return r.Namespace(namespace), nil
 	}
 	return r, nil
+}
+
+// served is a kind as the cluster serves it.
+func (c *Client) served(gvk schema.GroupVersionKind) (kind, error) {
+	c.known.mu.RLock()
+	defer c.known.mu.RUnlock()
+	k, ok := c.known.catalog.kinds[gvk]
+	if !ok {
+		return kind{}, fault.Waitingf("UnknownKind",
+			"the cluster does not serve %s in %s; install its CRD or API server first", gvk.Kind, gvk.GroupVersion())
+	}
+	return k, nil
 }
 
 // classify decides what an API error asks of us. "Rejected" means that the
