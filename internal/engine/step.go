@@ -21,7 +21,7 @@ import (
 
 // advance takes step after step until the sync is over or has to wait. What a
 // step did is recorded before the next begins, except that applies in a row are
-// recorded together.
+// recorded together, and a step with what follows from it without a request.
 func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.OperationState) (Result, error) {
 	progress := e.progress(o, state)
 	if len(progress.Done) == 0 {
@@ -57,7 +57,8 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 		remember(&progress, results)
 		progress.Written = e.written.of(e.key(o.app))
 		after := next(o, state, progress)
-		if ends(after) || follows(step, after) && e.pause(o, step, state) == 0 && e.Now().Sub(recorded) < recordEvery {
+		together := settled(after, progress) || follows(step, after) && e.Now().Sub(recorded) < recordEvery
+		if ends(after) || together && e.pause(o, step, state) == 0 {
 			continue
 		}
 		recorded = e.Now()
@@ -125,6 +126,14 @@ const recordEvery = time.Second
 
 // follows says that one apply comes right after another.
 func follows(did, after plan.Step) bool { return did.Do == plan.DoApply && after.Do == plan.DoApply }
+
+// settled says that an apply makes no request: all its objects are as desired.
+func settled(s plan.Step, progress plan.Progress) bool {
+	return s.Do == plan.DoApply && !slices.ContainsFunc(s.Items, func(it plan.Item) bool {
+		_, ok := plan.Settle(it, progress)
+		return !ok
+	})
+}
 
 // ends says that the next step writes the status anyway.
 func ends(s plan.Step) bool { return s.Do == plan.DoDone || s.Do == plan.DoFail || s.Do == plan.DoWait }
