@@ -78,8 +78,8 @@ func countedObject(i, j int, value string) (path, text string) {
 }
 
 // TestCounts: a first sync of many applications from one repository, a refresh
-// of all of them without a change, a push that concerns one, and a while in
-// which nothing happens.
+// of all of them without a change, a push that concerns one, one that takes
+// objects away, and a while in which nothing happens.
 func TestCounts(t *testing.T) {
 	f := setup(t)
 	files := map[string]string{}
@@ -91,13 +91,16 @@ func TestCounts(t *testing.T) {
 	}
 	f.must(f.git.Create("fleet", files))
 	for i := range countedApps {
-		f.application(countedName(i), "fleet", countedName(i), automated)
+		// In the foreground a deletion would wait for the garbage collector.
+		f.application(countedName(i), "fleet", countedName(i),
+			`{automated: {prune: true, selfHeal: true}, syncOptions: [PrunePropagationPolicy=background]}`)
 	}
 	// An audit asks about an object now and then; that is for another test.
 	f.start("--audit", "0")
 	at := f.countFirst()
 	at = f.countRefresh(at)
 	at = f.countPush(at)
+	at = f.countPrune(at)
 	time.Sleep(time.Second)
 	idle, _ := f.count(at)
 	if idle.applies+idle.dryRuns+idle.reads+len(idle.patches)+len(idle.others) != 0 {
@@ -179,6 +182,30 @@ func (f *fixture) countPush(at int) int {
 	got, at := f.count(at)
 	if got.applies != 1 || got.dryRuns > 1 || len(got.patches) != 1 {
 		f.Errorf("a push of one object made %d applies and %d dry-runs, and wrote %v", got.applies, got.dryRuns, got.patches)
+	}
+	return at
+}
+
+// countPrune: one deletion for each object, and two writes of its Application:
+// the server's answer says that the objects are gone, nobody waits to be told.
+func (f *fixture) countPrune(at int) int {
+	f.Helper()
+	const app, gone = 2, 2
+	changes := map[string]*string{}
+	for j := range gone {
+		path, _ := countedObject(app, j, "1")
+		changes[path] = nil
+	}
+	third, err := f.git.Commit("fleet", "main", "fewer of them", changes)
+	f.must(err)
+	f.refresh(countedName(app))
+	f.await(countedName(app), "synced at the last commit", synced(third))
+	got, at := f.count(at)
+	if got.applies != gone || got.dryRuns+got.reads != 0 {
+		f.Errorf("a prune of %d objects made %d writes, %d dry-runs and %d reads", gone, got.applies, got.dryRuns, got.reads)
+	}
+	if n := got.patches[countedName(app)]; n != 2 || len(got.patches) != 1 {
+		f.Errorf("a prune wrote %v, want %s twice", got.patches, countedName(app))
 	}
 	return at
 }
