@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/destination"
@@ -219,19 +218,25 @@ const askAgain = 30 * time.Second
 // report writes the status that follows from a look, if it differs from the
 // one that stands.
 func (e *Engine) report(ctx context.Context, o *observation, op *v1alpha1.OperationState) (*v1alpha1.Application, error) {
-	next := o.app.DeepCopy()
-	next.Status = e.status(o, op)
-	guard(next, o.plan)
-	if o.app.Annotations[v1alpha1.AnnotationRefresh] == "" && equality.Semantic.DeepEqual(next.Status, o.app.Status) &&
-		slices.Equal(next.Finalizers, o.app.Finalizers) {
+	// Most looks change nothing: only what may change is copied.
+	next := *o.app
+	next.Finalizers, next.Annotations = slices.Clone(o.app.Finalizers), maps.Clone(o.app.Annotations)
+	var differs bool
+	next.Status, differs = status.Update(e.statusInput(o, op))
+	guard(&next, o.plan)
+	delete(next.Annotations, v1alpha1.AnnotationRefresh)
+	if !differs && len(next.Annotations) == len(o.app.Annotations) && slices.Equal(next.Finalizers, o.app.Finalizers) {
 		return o.app, nil
 	}
-	delete(next.Annotations, v1alpha1.AnnotationRefresh)
-	return e.write(ctx, o.app, next)
+	return e.write(ctx, o.app, &next)
 }
 
 func (e *Engine) status(o *observation, op *v1alpha1.OperationState) v1alpha1.ApplicationStatus {
-	return status.Project(status.Input{
+	return status.Project(e.statusInput(o, op))
+}
+
+func (e *Engine) statusInput(o *observation, op *v1alpha1.OperationState) status.Input {
+	return status.Input{
 		App:              o.app,
 		Plan:             o.plan,
 		Content:          o.content,
@@ -241,7 +246,7 @@ func (e *Engine) status(o *observation, op *v1alpha1.OperationState) v1alpha1.Ap
 		ByLetter:         e.Settings().Gate.ByLetter,
 		ControlNamespace: e.Namespace,
 		Now:              e.Now(),
-	})
+	}
 }
 
 // types are what the sources turned out to be; one that gives no manifests has

@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"bytes"
 	"container/list"
 	"encoding/json"
 	"slices"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/towline-cd/towline/internal/core/frame"
 	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
@@ -114,11 +118,43 @@ func (r *renders) knows(entry *rendered, name string) bool {
 	return slices.Contains(entry.Names, name)
 }
 
-// encode makes what the next process needs of an answer.
+// encode makes what the next process needs of an answer: a line with all but the
+// objects, and a line for each of these, which is read in one pass.
 func (r *renders) encode(entry *rendered) ([]byte, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return json.Marshal(entry)
+	head := *entry
+	r.mu.Unlock()
+	head.Result.Objects = nil
+	var out bytes.Buffer
+	lines := json.NewEncoder(&out)
+	if err := lines.Encode(head); err != nil {
+		return nil, err
+	}
+	for _, o := range entry.Result.Objects {
+		if err := lines.Encode(o.Object); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// decode reads what encode made.
+func decode(data []byte) (*rendered, error) {
+	head, lines, _ := bytes.Cut(data, []byte("\n"))
+	out := &rendered{}
+	if err := json.Unmarshal(head, out); err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(lines) {
+		o := &unstructured.Unstructured{}
+		if _, _, ok := frame.Unstructured(line, o); !ok {
+			if err := o.UnmarshalJSON(line); err != nil {
+				return nil, err
+			}
+		}
+		out.Result.Objects = append(out.Result.Objects, o)
+	}
+	return out, nil
 }
 
 func (r *renders) unname(name string, el *list.Element) {
@@ -127,20 +163,10 @@ func (r *renders) unname(name string, el *list.Element) {
 	}
 }
 
-// put keeps an answer with the names that it has.
-func (r *renders) put(ask string, entry *rendered) {
-	entry.ask, entry.size = ask, len(ask)
-	for _, o := range entry.Result.Objects {
-		raw, err := json.Marshal(o.Object)
-		if err != nil {
-			return
-		}
-		// Decoded, a manifest takes several times the bytes of its JSON.
-		entry.size += 6 * len(raw)
-	}
-	for _, read := range entry.Result.Reads {
-		entry.size += len(read.Path) + len(read.Digest) + len(read.Tree) + 64
-	}
+// put keeps an answer with the names that it has. encoded is how many bytes it
+// is encoded; decoded it takes several times as much.
+func (r *renders) put(ask string, entry *rendered, encoded int) {
+	entry.ask, entry.size = ask, len(ask)+6*encoded
 	if entry.size > r.most {
 		return
 	}

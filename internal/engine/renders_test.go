@@ -20,6 +20,16 @@ func sized(n, bytes int, names ...string) *rendered {
 	}}
 }
 
+// take keeps a render by the size of its objects alone.
+func (r *renders) take(t *testing.T, ask string, entry *rendered) {
+	t.Helper()
+	raw, err := json.Marshal(entry.Result.Objects)
+	if err != nil {
+		t.Error(err)
+	}
+	r.put(ask, entry, len(raw))
+}
+
 func (r *renders) has(t *testing.T, want map[string]int) {
 	t.Helper()
 	for name, n := range want {
@@ -61,11 +71,11 @@ func TestRendersAreFoundByQuestionAndName(t *testing.T) {
 	r := newRenders(10_000)
 	r.has(t, map[string]int{"commit 1": 0})
 	one := sized(1, 100, "commit 1")
-	r.put("question", one)
+	r.take(t, "question", one)
 	if !r.name(one, "commit 2") || r.name(one, "commit 2") || r.name(sized(9, 1), "commit 9") {
 		t.Error("a name is new once, and only for what is kept")
 	}
-	r.put("question", sized(2, 100, "commit 3"))
+	r.take(t, "question", sized(2, 100, "commit 3"))
 	r.has(t, map[string]int{"commit 1": 1, "commit 2": 1, "commit 3": 2, "commit 9": 0})
 	if !r.knows(one, "commit 2") || r.knows(one, "commit 3") {
 		t.Error("an answer knows the names of another")
@@ -80,22 +90,22 @@ func TestRendersAreFoundByQuestionAndName(t *testing.T) {
 func TestRendersDropTheLeastRecentlyUsed(t *testing.T) {
 	r := newRenders(3500)
 	for i := 1; i <= 3; i++ {
-		r.put(fmt.Sprint(i), sized(i, 1000, fmt.Sprint("name of ", i)))
+		r.take(t, fmt.Sprint(i), sized(i, 1000, fmt.Sprint("name of ", i)))
 	}
 	r.has(t, map[string]int{"name of 1": 1})
-	r.put("4", sized(4, 1000, "name of 4"))
+	r.take(t, "4", sized(4, 1000, "name of 4"))
 	r.sound(t)
 	// 1 was used after 2 and 3 were put.
 	r.has(t, map[string]int{"name of 1": 1, "name of 2": 0, "name of 3": 3, "name of 4": 4})
-	r.put("large", sized(5, 3000, "large"))
+	r.take(t, "large", sized(5, 3000, "large"))
 	r.sound(t)
 	r.has(t, map[string]int{"name of 1": 0, "name of 3": 0, "name of 4": 0, "large": 5})
 }
 
 func TestRendersDoNotKeepWhatIsTooLarge(t *testing.T) {
 	r := newRenders(1000)
-	r.put("small", sized(1, 500, "small"))
-	r.put("large", sized(2, 5000, "large"))
+	r.take(t, "small", sized(1, 500, "small"))
+	r.take(t, "large", sized(2, 5000, "large"))
 	r.has(t, map[string]int{"small": 1, "large": 0})
 	r.sound(t)
 }
@@ -103,7 +113,7 @@ func TestRendersDoNotKeepWhatIsTooLarge(t *testing.T) {
 func TestRendersBoundAnswersAndNames(t *testing.T) {
 	r := newRenders(10_000)
 	for i := range 10 {
-		r.put("question", sized(i+1, 10, fmt.Sprint("answer ", i)))
+		r.take(t, "question", sized(i+1, 10, fmt.Sprint("answer ", i)))
 	}
 	r.has(t, map[string]int{"answer 0": 0, "answer 5": 0, "answer 6": 7, "answer 9": 10})
 	newest := r.answers("question")[0]
@@ -126,13 +136,13 @@ func TestRendersTravel(t *testing.T) {
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "generation": int64(7)},
 		}}}},
 	}
-	r.put("question", one)
+	r.take(t, "question", one)
 	data, err := r.encode(one)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got rendered
-	if err := json.Unmarshal(data, &got); err != nil {
+	got, err := decode(data)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Revision != "r" || got.APIs != "a" || got.Needs[0].Revision != "v" || got.Names[0] != "commit" ||
@@ -148,7 +158,7 @@ func TestRendersAreSafeForConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for i := range 200 {
 				key := fmt.Sprint((i + w) % 9)
-				r.put(key, sized(1, 1000))
+				r.take(t, key, sized(1, 1000))
 				for _, entry := range r.answers(key) {
 					r.name(entry, fmt.Sprint("name ", i%20))
 				}

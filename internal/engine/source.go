@@ -82,7 +82,7 @@ func (e *Engine) renderSource(ctx context.Context, content *contents, i int, l l
 	}
 	name := ask + content.o.revisionsFor(i, content.o.content.Revisions)
 	if !l.hard {
-		if r, ok := e.renders.named(name); ok && r.serves(req) && e.stands(ctx, content.o, r) {
+		if r, ok := e.named(ask, name); ok && r.serves(req) && e.stands(ctx, content.o, r) {
 			return r, nil
 		}
 	}
@@ -105,8 +105,7 @@ func (e *Engine) renderSource(ctx context.Context, content *contents, i int, l l
 		return nil, err
 	}
 	r.Names = []string{name}
-	e.renders.put(ask, r)
-	e.shelve(r)
+	e.keep(ask, r)
 	return r, nil
 }
 
@@ -380,6 +379,16 @@ func (c *contents) close() {
 	_ = errors.Join(failures...)
 }
 
+// named finds an answer by the revisions that it is of, without a look at their
+// content: in memory, or else among what an earlier process kept.
+func (e *Engine) named(ask, name string) (*rendered, bool) {
+	if r, ok := e.renders.named(name); ok {
+		return r, true
+	}
+	e.answers(ask)
+	return e.renders.named(name)
+}
+
 // answers are those that are known to a question: from memory, or else what an
 // earlier process kept.
 func (e *Engine) answers(ask string) []*rendered {
@@ -390,11 +399,11 @@ func (e *Engine) answers(ask string) []*rendered {
 	if !ok {
 		return nil
 	}
-	r := &rendered{}
-	if err := json.Unmarshal(data, r); err != nil {
+	r, err := decode(data)
+	if err != nil {
 		return nil
 	}
-	e.renders.put(ask, r)
+	e.renders.put(ask, r, len(data))
 	return []*rendered{r}
 }
 
@@ -403,13 +412,16 @@ func (e *Engine) name(r *rendered, name string) {
 	e.renders.name(r, name)
 }
 
-// shelve keeps an answer for the next process.
-func (e *Engine) shelve(r *rendered) {
-	if r.Result.Reads == nil {
+// keep keeps an answer, for the next process too where it can tell whether it
+// still holds.
+func (e *Engine) keep(ask string, r *rendered) {
+	data, err := e.renders.encode(r)
+	if err != nil {
 		return
 	}
-	if data, err := e.renders.encode(r); err == nil {
-		e.Shelf.Keep(r.ask, data)
+	e.renders.put(ask, r, len(data))
+	if r.Result.Reads != nil {
+		e.Shelf.Keep(ask, data)
 	}
 }
 

@@ -40,9 +40,16 @@ type Input struct {
 }
 
 // Project makes the status. The application's present status is the base: what
-// this package does not speak of stays.
+// this package does not speak of stays, and is shared with it.
 func Project(in Input) v1alpha1.ApplicationStatus {
-	out := *in.App.Status.DeepCopy()
+	out, _ := Update(in)
+	return out
+}
+
+// Update is Project, and says whether the status differs from the one that
+// stands.
+func Update(in Input) (out v1alpha1.ApplicationStatus, differs bool) {
+	out = in.App.Status
 	now := metav1.NewTime(in.Now.UTC().Truncate(time.Second))
 	out.OperationState = in.Operation
 	out.ControllerNamespace = in.ControlNamespace
@@ -60,10 +67,10 @@ func Project(in Input) v1alpha1.ApplicationStatus {
 		out.Summary = summary(*in.Plan)
 	}
 	out.Health = appHealth(in, now)
-	if !equality.Semantic.DeepEqual(out, in.App.Status) {
+	if differs = !equality.Semantic.DeepEqual(out, in.App.Status); differs {
 		out.ReconciledAt = &now
 	}
-	return out
+	return out, differs
 }
 
 func syncStatus(in Input) v1alpha1.SyncStatus {
