@@ -29,6 +29,7 @@ func Quick(other runtime.NegotiatedSerializer, read Read) runtime.NegotiatedSeri
 		}
 		stream := *info.StreamSerializer
 		stream.Serializer = events{stream.Serializer}
+		stream.Framer = framer{stream.Framer}
 		infos[i].StreamSerializer = &stream
 	}
 	return quick{NegotiatedSerializer: other, infos: infos, read: read}

@@ -2,6 +2,7 @@ package object
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -52,10 +53,37 @@ func childOf(u *unstructured.Unstructured, k Key) *Child {
 		return nil
 	}
 	var app v1alpha1.Application
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &app); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(essence(u.Object), &app); err != nil {
 		return &Child{Trouble: "its fields cannot be read: " + err.Error()}
 	}
 	return ChildOf(&app)
+}
+
+// essence is an Application without the long lists of its status, which say
+// nothing that ChildOf reads.
+func essence(app map[string]any) map[string]any {
+	out := map[string]any{"spec": app["spec"], "operation": app["operation"]}
+	st, ok := app["status"].(map[string]any)
+	if !ok {
+		out["status"] = app["status"]
+		return out
+	}
+	kept := maps.Clone(st)
+	delete(kept, "resources")
+	delete(kept, "history")
+	delete(kept, "summary")
+	out["status"] = kept
+	op, ok := st["operationState"].(map[string]any)
+	if !ok {
+		return out
+	}
+	if result, ok := op["syncResult"].(map[string]any); ok {
+		op, result = maps.Clone(op), maps.Clone(result)
+		delete(result, "resources")
+		op["syncResult"] = result
+		kept["operationState"] = op
+	}
+	return out
 }
 
 // ChildOf reads an Application's own word on itself.
