@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"hash"
-	"maps"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // Hash feeds to h which fields are in the set, their values in the body, and
@@ -71,47 +71,65 @@ func existence(s Set, value any) bool {
 // letter, a length, the content. It allocates next to nothing, which
 // json.Marshal does not manage.
 func HashValue(h hash.Hash, v any) {
+	room, _ := rooms.Get().(*[]byte)
+	text := appendValue((*room)[:0], v)
+	_, _ = h.Write(text)
+	if cap(text) <= largestRoom {
+		*room = text
+	}
+	rooms.Put(room)
+}
+
+// rooms are where values are written before they are hashed. One that a large
+// value needed is not kept.
+var rooms = sync.Pool{New: func() any { return new(make([]byte, 0, 1<<10)) }}
+
+const largestRoom = 64 << 10
+
+func appendValue(to []byte, v any) []byte {
 	switch t := v.(type) {
 	case nil:
-		_, _ = h.Write([]byte{'n'})
+		return append(to, 'n')
 	case bool:
 		if t {
-			_, _ = h.Write([]byte{'t'})
-			return
+			return append(to, 't')
 		}
-		_, _ = h.Write([]byte{'f'})
+		return append(to, 'f')
 	case string:
-		hashTagged(h, 's', t)
+		return appendTagged(to, 's', t)
 	case int64:
-		hashTagged(h, 'i', strconv.FormatInt(t, 10))
+		return appendTagged(to, 'i', strconv.FormatInt(t, 10))
 	case float64:
-		hashTagged(h, 'd', strconv.FormatFloat(t, 'g', -1, 64))
+		return appendTagged(to, 'd', strconv.FormatFloat(t, 'g', -1, 64))
 	case []any:
-		hashTagged(h, 'a', strconv.Itoa(len(t)))
+		to = appendTagged(to, 'a', strconv.Itoa(len(t)))
 		for _, e := range t {
-			HashValue(h, e)
+			to = appendValue(to, e)
 		}
+		return to
 	case map[string]any:
-		hashTagged(h, 'o', strconv.Itoa(len(t)))
-		for _, k := range slices.Sorted(maps.Keys(t)) {
-			hashTagged(h, 's', k)
-			HashValue(h, t[k])
+		to = appendTagged(to, 'o', strconv.Itoa(len(t)))
+		var few [16]string
+		names := few[:0]
+		for k := range t {
+			names = append(names, k)
 		}
+		slices.Sort(names)
+		for _, k := range names {
+			to = appendValue(appendTagged(to, 's', k), t[k])
+		}
+		return to
 	default:
 		// Not a value that unstructured decoding makes; stay right anyway.
 		raw, err := json.Marshal(t)
 		if err != nil {
 			raw = []byte(err.Error())
 		}
-		hashTagged(h, 'x', string(raw))
+		return appendTagged(to, 'x', string(raw))
 	}
 }
 
-func hashTagged(h hash.Hash, tag byte, s string) {
-	var buf [24]byte
-	b := append(buf[:0], tag)
-	b = strconv.AppendInt(b, int64(len(s)), 10)
-	b = append(b, ':')
-	_, _ = h.Write(b)
-	_, _ = h.Write([]byte(s))
+func appendTagged(to []byte, tag byte, s string) []byte {
+	to = strconv.AppendInt(append(to, tag), int64(len(s)), 10)
+	return append(append(to, ':'), s...)
 }

@@ -43,8 +43,14 @@ type Tracker struct {
 // The mark of a cluster-scoped object names the destination namespace.
 func (t Tracker) Stamp(body *unstructured.Unstructured, app, destination string) *unstructured.Unstructured {
 	out := body.DeepCopy()
+	t.Put(out, app, destination)
+	return out
+}
+
+// Put is Stamp in place, for an object that the caller has made.
+func (t Tracker) Put(out *unstructured.Unstructured, app, destination string) {
 	if t.Method != ByLabel {
-		k := KeyOf(body)
+		k := KeyOf(out)
 		if k.Namespace == "" {
 			k.Namespace = destination
 		}
@@ -62,7 +68,6 @@ func (t Tracker) Stamp(body *unstructured.Unstructured, app, destination string)
 	if t.InstallationID != "" {
 		setText(out, "annotations", v1alpha1.AnnotationInstallationID, t.InstallationID)
 	}
-	return out
 }
 
 // Of reads the mark of an object. Self is false when the mark describes

@@ -57,7 +57,7 @@ func Desire(m Mark, manifests []*unstructured.Unstructured, scopes map[schema.Gr
 		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 		object.EncodeStringData(u)
 		if gk != crdKind {
-			u = m.stamp(u)
+			m.Tracker.Put(u, m.App, m.Destination)
 		}
 		if _, _, is := hookTypes(u); is {
 			out.Hooks = append(out.Hooks, u)
