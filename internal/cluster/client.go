@@ -21,8 +21,8 @@ type Client struct {
 	dynamic dynamic.Interface
 	// way is what the dynamic client goes, for the answers that it does not hand on.
 	way    rest.Interface
-	pods    corev1.PodsGetter
-	events  corev1.EventsGetter
+	pods   corev1.PodsGetter
+	events corev1.EventsGetter
 }
 
 func newClient(known *Cluster, config *rest.Config) (*Client, error) {

@@ -46,7 +46,8 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 			continue
 		case plan.DoApply, plan.DoPrune, plan.DoNote, plan.DoRelease, plan.DoClear:
 		}
-		results, err := e.execute(ctx, o, work{step: step, progress: progress, dryRun: state.Operation.Sync.DryRun})
+		w := work{step: step, progress: progress, dryRun: state.Operation.Sync.DryRun}
+		results, err := e.execute(ctx, o, w)
 		if err != nil {
 			return Result{}, err
 		}
@@ -56,9 +57,8 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 		state = status.Record(state, results)
 		remember(&progress, results)
 		progress.Written = e.written.of(e.key(o.app))
-		after := next(o, state, progress)
-		together := settled(after, progress) || follows(step, after) && e.Now().Sub(recorded) < recordEvery
-		if ends(after) || together && e.pause(o, step, state) == 0 {
+		w.progress = progress
+		if e.later(o, state, w, recorded) {
 			continue
 		}
 		recorded = e.Now()
@@ -69,6 +69,13 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 			return Result{After: pause}, nil
 		}
 	}
+}
+
+// later says that what a step did may be recorded with what comes after it.
+func (e *Engine) later(o *observation, state *v1alpha1.OperationState, did work, recorded time.Time) bool {
+	after := next(o, state, did.progress)
+	together := settled(after, did.progress) || follows(did.step, after) && e.Now().Sub(recorded) < recordEvery
+	return ends(after) || together && e.pause(o, did.step, state) == 0
 }
 
 // measure holds new objects against the shapes of their kinds before the first

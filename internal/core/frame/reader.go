@@ -2,6 +2,7 @@ package frame
 
 import (
 	"bytes"
+	"errors"
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,7 +82,7 @@ func (r *reader) next() error {
 		}
 		at = len(r.data)
 		if r.err != nil {
-			if r.err == io.EOF && at > 0 {
+			if errors.Is(r.err, io.EOF) && at > 0 {
 				return io.ErrUnexpectedEOF
 			}
 			return r.err
