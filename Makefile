@@ -62,7 +62,7 @@ ui-test: ui control-plane ## Test the web UI: its functions, then in chromium on
 	$(PLAIN) go build -o bin/ui-stage ./test/ui/stage
 	cd web && TOWLINE=$(CURDIR)/bin/ui-towline STAGE_PROGRAM=$(CURDIR)/bin/ui-stage npm run e2e -- $(ARGS)
 
-# One short test of each page, with axe: what CI has time for. The rest is `make ui-test`.
+# One short test of each page, with axe, in a minute: for the while in which one works on a page.
 .PHONY: ui-quick
 ui-quick: ui control-plane
 	$(PLAIN) go build -o bin/ui-towline ./cmd/towline
