@@ -32,9 +32,20 @@ CONTROLLER_GEN := $(PLAIN) go tool -modfile=hack/tools/controller-gen.mod contro
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# What everything here needs, and the way out for who does not have it. From 1.21 on, go fetches a newer one by itself.
+.PHONY: go
+go:
+	@command -v go >/dev/null || { echo 'there is no go on the PATH: install Go 1.26 or later, https://go.dev/dl has it'; exit 1; }
+	@case "$$(go env GOVERSION)" in go1.[0-9]|go1.[0-9].*|go1.1[0-9]*|go1.20*) \
+		echo "$$(command -v go) is $$(go env GOVERSION), as some distributions have it: install Go 1.26 or later, https://go.dev/dl has it"; exit 1; esac
+
 .PHONY: build
-build: ## Build bin/towline, one static binary, with the web UI where Node.js is there to build it
-	@if [ -z '$(UI)' ]; then :; elif command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; else echo 'there is no npm, and so no web UI in it'; fi
+build: go ## Build bin/towline, one static binary, with the web UI where Node.js is there to build it
+	@if [ -z '$(UI)' ]; then :; \
+	elif ! command -v npm >/dev/null; then echo 'there is no npm, and so no web UI in it: Node.js 20 or later has one'; \
+	elif [ "$$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then \
+		echo "node is $$(node --version), and so there is no web UI in it: that needs Node.js 20 or later"; \
+	else $(MAKE) --no-print-directory ui; fi
 	$(PLAIN) go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/towline ./cmd/towline
 
 # What the packages need is fetched once for each lock file. Not npm ci: it refuses a lock without the programs of other
@@ -77,11 +88,11 @@ ui-shots: ui control-plane ## Take pictures of every view of the web UI, into do
 	$(PLAIN) go run ./test/ui/pictures docs/ui/shots
 
 .PHONY: test
-test: ## Run the unit tests; needs no cluster and takes seconds
+test: go ## Run the unit tests; needs no cluster and takes seconds
 	@packages=$$(go list ./... | grep -v /test/) && GOFLAGS='-trimpath $(LEAN)' $(TEST) $(RACE) -short -- $$packages
 
 .PHONY: control-plane
-control-plane: ## Build the real control plane, into the cache (once, about ten minutes)
+control-plane: go ## Build the real control plane, into the cache (once, about ten minutes)
 	$(PLAIN) go run ./hack/cluster build
 
 # Each package has a control plane of its own and waits for it at times, so they run beside each other. The race detector
@@ -171,7 +182,8 @@ verify-generated:
 	go mod tidy -diff
 
 .PHONY: dev
-dev: ## Start a development cluster with Towline in it; EXAMPLE=homelab or platform boots that example
-	@# Not go run, which ends with an error when it is interrupted.
-	@go build -o bin/dev ./hack/dev
-	@EXAMPLE='$(EXAMPLE)' bin/dev
+dev: go ## Start a development cluster with Towline in it; EXAMPLE=homelab or platform boots that example
+	@# Not go run, which ends with an error when it is interrupted. What go says is shown, and its packages are counted.
+	@echo '• building bin/dev, which does the rest (minutes the first time)'
+	@$(PLAIN) go build -v -o bin/dev ./hack/dev 2>&1 | awk 'NF != 1 { print; next } ++n % 50 == 0 { print "    " n " packages compiled" } { fflush() }'
+	@EXAMPLE='$(EXAMPLE)' $(PLAIN) bin/dev

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -53,7 +54,7 @@ func run(ctx context.Context) (err error) {
 	}{
 		{"building the web UI", d.buildPages},
 		{"building towline", d.buildTowline},
-		{"building the control plane (about ten minutes the first time, then cached)", d.buildPlane},
+		{"building the control plane (once, then it is cached)", d.buildPlane},
 		{"starting Kubernetes", d.startPlane},
 		{"starting a git server with a sample repository", d.startGit},
 		{"applying config/install/cluster", d.install},
@@ -98,8 +99,8 @@ func (d *dev) path(name ...string) string { return filepath.Join(append([]string
 
 // buildPages has towline carry the web UI, where Node.js is there to build it. Nothing else needs it.
 func (d *dev) buildPages(ctx context.Context) error {
-	if _, err := exec.LookPath("npm"); err != nil {
-		fmt.Fprint(d.out, "not without npm … ")
+	if why := lacksNode(ctx); why != "" {
+		fmt.Fprintf(d.out, "not today: %s, and it needs Node.js %d; all else goes on … ", why, nodeWanted)
 		return nil
 	}
 	if err := d.command(ctx, "make", "--no-print-directory", "ui"); err != nil {
@@ -108,13 +109,47 @@ func (d *dev) buildPages(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// nodeWanted is the oldest Node.js that builds the web UI. Distributions have older ones.
+const nodeWanted = 20
+
+// lacksNode says why the web UI cannot be built; empty if it can.
+func lacksNode(ctx context.Context) string {
+	if _, err := exec.LookPath("npm"); err != nil {
+		return "there is no npm"
+	}
+	out, err := exec.CommandContext(ctx, "node", "--version").Output()
+	version := strings.TrimSpace(string(out))
+	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	if n, bad := strconv.Atoi(major); err != nil || bad != nil || n < nodeWanted {
+		return strings.TrimSpace("node is " + version)
+	}
+	return ""
+}
+
 func (d *dev) buildTowline(ctx context.Context) error {
-	return d.command(ctx, "go", "build", "-o", d.path("bin", "towline"), "./cmd/towline")
+	p := controlplane.NewProgress(&nested{out: d.out})
+	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-o", d.path("bin", "towline"), "./cmd/towline")
+	cmd.Stdout, cmd.Stderr = p, p
+	return p.Failed(cmd.Run())
 }
 
 func (d *dev) buildPlane(ctx context.Context) error {
-	_, err := controlplane.Build(ctx, io.Discard)
+	_, err := controlplane.Build(ctx, &nested{out: d.out})
 	return err
+}
+
+// nested is what a step says below its title.
+type nested struct {
+	out   io.Writer
+	began bool
+}
+
+func (n *nested) Write(text []byte) (int, error) {
+	if !n.began {
+		n.began = true
+		fmt.Fprintln(n.out)
+	}
+	return n.out.Write(text)
 }
 
 func (d *dev) startPlane(ctx context.Context) (err error) {
@@ -251,7 +286,7 @@ Change something in Git, and see it arrive:
 
   git clone %[1]s %[4]s && cd %[4]s
   sed -i.bak s/blue/green/ workloads/web/settings.yaml && rm workloads/web/*.bak
-  git commit -am "Go green" && git push
+  git -c user.name=me -c user.email=me@example.com commit -am "Go green" && git push
   towline app get web --refresh      # or wait: Git is looked at every two to three minutes
   kubectl -n web get configmap settings -o jsonpath='{.data.colour}{"\n"}'
 

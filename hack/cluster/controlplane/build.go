@@ -124,8 +124,8 @@ func (r recipe) build(ctx context.Context, dir string, progress io.Writer) error
 	}
 	slices.Sort(grouped)
 	fmt.Fprintf(progress,
-		"building Kubernetes %s, kwok and etcd into %s (about ten minutes on two cores when nothing is cached)\n", r.version, dir)
-	base := []string{"build", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", r.ldflags, "-o"}
+		"building Kubernetes %s, kwok and etcd into %s (ten to twenty minutes on two cores when nothing is cached)\n", r.version, dir)
+	base := []string{"build", "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", r.ldflags, "-o"}
 	if err := r.run(ctx, progress, slices.Concat(base, []string{dir + string(filepath.Separator)}, grouped)); err != nil {
 		return err
 	}
@@ -169,8 +169,9 @@ func (r recipe) copyStages(ctx context.Context, dir string) error {
 
 func (r recipe) run(ctx context.Context, progress io.Writer, args []string) error {
 	cmd := goCommand(ctx, r.moduleDir, args...)
-	cmd.Stdout, cmd.Stderr = progress, progress
-	if err := cmd.Run(); err != nil {
+	p := NewProgress(progress)
+	cmd.Stdout, cmd.Stderr = p, p
+	if err := p.Failed(cmd.Run()); err != nil {
 		return fmt.Errorf("running go build in %q: %w", r.moduleDir, err)
 	}
 	return nil
