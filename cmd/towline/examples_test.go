@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,11 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/towline-cd/towline/api/v1alpha1"
-	"github.com/towline-cd/towline/internal/core/manifest"
-	"github.com/towline-cd/towline/internal/render/kustomize"
+	"github.com/towline-cd/towline/internal/cli"
 )
 
 // exampleClone is an example as its owner has it: a clone of the repository that its Applications name.
@@ -39,78 +35,80 @@ func exampleClone(t *testing.T, name string) string {
 	return dir
 }
 
-// forReal leaves in a folder what an example has for real clusters. The Applications come from its overlay: their bases have
-// no sources of their own.
-func forReal(t *testing.T, clone string) (dir, apps string) {
-	t.Helper()
-	result, err := kustomize.Render(t.Context(), manifest.Trees{"": os.DirFS(clone)}, manifest.Request{
-		Source: v1alpha1.ApplicationSource{Path: "apps/real"},
-		App:    manifest.App{Name: "root", Namespace: v1alpha1.DefaultNamespace, Project: v1alpha1.DefaultProjectName},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, u := range result.Objects {
-		text, err := yaml.Marshal(u.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.WriteString("---\n" + string(text))
-	}
-	dir = t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(clone)); err != nil {
-		t.Fatal(err)
-	}
-	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.Name() == "sim.yaml":
-			return os.Remove(path)
-		case d.Name() == "sim" || d.Name() == "apps":
-			return cmp.Or(os.RemoveAll(path), fs.SkipDir)
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "apps.yaml"), []byte(all.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir, all.String()
-}
-
 // inValues are files of the example that a source with a chart takes its values from; what a template puts in may be any.
 var (
 	inValues  = regexp.MustCompile(`\$values/([^"\]\s]+)`)
 	templated = regexp.MustCompile(`\{\{[^}]*\}\}`)
 )
 
-// TestExamplesForReal: towline lint finds nothing in the examples as they are for real clusters, where no test can boot them.
-func TestExamplesForReal(t *testing.T) {
+// lintOf is what towline lint says.
+func lintOf(t *testing.T, args ...string) (told string, err error) {
+	t.Helper()
+	var out bytes.Buffer
+	env := environment()
+	env.Out, env.Err, env.OutIsTerminal = &out, &out, false
+	root := command(env)
+	// The sets and applications have the same options everywhere, whether there is something to respect or not.
+	root.SetArgs(append([]string{"lint", "--strict", "--skip", "respects-nothing"}, args...))
+	err = root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// TestExamplesHaveNoMistakes: towline lint finds nothing in the examples as they lie there, where bases get their sources from
+// two overlays; nor as their owner has them, where branches and folders are known.
+func TestExamplesHaveNoMistakes(t *testing.T) {
 	for _, name := range []string{"homelab", "platform"} {
 		t.Run(name, func(t *testing.T) {
 			clone := exampleClone(t, name)
-			dir, apps := forReal(t, clone)
-			var out bytes.Buffer
-			env := environment()
-			env.Out, env.Err, env.OutIsTerminal = &out, &out, false
-			root := command(env)
-			// The sets and applications have the same options everywhere, whether there is something to respect or not.
-			root.SetArgs([]string{"lint", dir, "--repo", clone, "--strict", "--skip", "respects-nothing"})
-			if err := root.ExecuteContext(t.Context()); err != nil {
-				t.Errorf("towline lint: %v\n%s", err, out.String())
-			}
-			for _, m := range inValues.FindAllStringSubmatch(apps, -1) {
-				pattern := templated.ReplaceAllString(m[1], "*")
-				if found, err := fs.Glob(os.DirFS(clone), pattern); err != nil || len(found) == 0 {
-					t.Errorf("there is no file %s: %v", pattern, err)
+			for _, args := range [][]string{{"../../examples/" + name}, {clone, "--repo", clone}} {
+				if told, err := lintOf(t, args...); err != nil {
+					t.Errorf("towline lint %s: %v\n%s", args, err, told)
 				}
 			}
-			if n := strings.Count(apps, "kind: Application"); n < 4 {
-				t.Errorf("apps/real makes only %d applications", n)
+			files := os.DirFS(clone)
+			overlay, err := fs.Glob(files, "apps/real/*.yaml")
+			if err != nil || len(overlay) < 2 {
+				t.Fatal(overlay, err)
+			}
+			for _, file := range overlay {
+				text, err := fs.ReadFile(files, file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range inValues.FindAllStringSubmatch(string(text), -1) {
+					pattern := templated.ReplaceAllString(m[1], "*")
+					if found, err := fs.Glob(files, pattern); err != nil || len(found) == 0 {
+						t.Errorf("there is no file %s: %v", pattern, err)
+					}
+				}
 			}
 		})
+	}
+}
+
+// TestLintBuilds: what a base lacks is told where an overlay does not have it either, though another one does; and only
+// where it is looked at.
+func TestLintBuilds(t *testing.T) {
+	clone := exampleClone(t, "platform")
+	if err := os.WriteFile(filepath.Join(clone, "apps", "real", "sources.yaml"), []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(clone)
+	told, err := lintOf(t, ".")
+	for _, want := range []string{
+		`apps/base/crossplane.yaml:10: error: application "crossplane" has no source`, "spec.source, as built from apps/real", "4 errors",
+	} {
+		if !errors.Is(err, cli.ErrNo) || !strings.Contains(told, want) {
+			t.Errorf("%v, and %q is not in\n%s", err, want, told)
+		}
+	}
+	if told, err := lintOf(t, "apps/sim"); err != nil {
+		t.Errorf("the base lies outside of what is named, within the repository: %v\n%s", err, told)
+	}
+	if err := os.RemoveAll(".git"); err != nil {
+		t.Fatal(err)
+	}
+	if told, err := lintOf(t, "apps/sim"); err == nil || !strings.Contains(told, "[kustomization]") {
+		t.Errorf("without a repository nothing outside of what is named is read: %v\n%s", err, told)
 	}
 }

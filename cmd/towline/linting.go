@@ -20,6 +20,7 @@ import (
 func withLint(e *cli.Env) {
 	e.Manifests = manifestFiles
 	e.Clone = openClone
+	e.Kustomize = kustomize
 }
 
 // notOurs are folders that hold other people's files.

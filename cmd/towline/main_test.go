@@ -1,10 +1,19 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 )
+
+// The program renders in workers of its own, and in tests that is this one.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == renderWorker {
+		os.Exit(workOnRenders())
+	}
+	os.Exit(m.Run())
+}
 
 // The program goes by several names, and people see the one that they typed.
 func TestCalledAs(t *testing.T) {

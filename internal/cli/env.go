@@ -222,6 +222,9 @@ type Env struct {
 	// repository.
 	Manifests func(folder string) ([]lint.File, error)
 	Clone     func(ctx context.Context, folder string) (lint.Repository, error)
+	// Kustomize builds the kustomizations in folders of this machine. Nothing is read that lies outside of the repository or, where
+	// there is none, of what the person named.
+	Kustomize func(ctx context.Context, folders, named []string) ([]lint.Build, error)
 	// Checkup gathers what is known of an installation; what it cannot learn it says.
 	Checkup func(ctx context.Context, f Flags, c Checkup) doctor.Facts
 	// Inventory is all that is known of an Argo CD, and Rival its workloads. Shadow looks beside it; data is a folder, or

@@ -28,7 +28,8 @@ func NewLint(env *Env) *cobra.Command {
 		Short: "Look for mistakes in the manifests of a repository",
 		Long: "Look for mistakes in the Applications, ApplicationSets, AppProjects, settings and manifests below a folder: fields that\n" +
 			"nobody reads, settings in the wrong config map, rules that hide too much, waves that cannot be reached. Nothing is\n" +
-			"fetched and no cluster is asked. A comment \"# " + lint.Excuse + " CHECK\" says that a line is meant as it is.\n\n" +
+			"fetched and no cluster is asked. What a kustomization takes in is judged as it is built, in each overlay that no other\n" +
+			"one takes in. A comment \"# " + lint.Excuse + " CHECK\" says that a line is meant as it is.\n\n" +
 			"Exit codes: 0 nothing wrong, 1 an error (with --strict: anything), 2 wrong usage, 20 anything else.",
 		Example: "  towline lint .\n" +
 			"  towline lint apps/ --repo . --against ../main -o json\n" +
@@ -82,6 +83,12 @@ func (c *linting) run(cmd *cobra.Command, paths []string) error {
 			return err
 		}
 		in.Files = append(in.Files, files...)
+	}
+	if roots := lint.Roots(in.Files); len(roots) > 0 {
+		var err error
+		if in.Builds, err = c.env.Kustomize(cmd.Context(), roots, paths); err != nil {
+			return err
+		}
 	}
 	if c.against != "" {
 		old, err := c.env.Manifests(c.against)
@@ -168,7 +175,11 @@ func showFinding(env *Env, p palette, f lint.Finding) {
 	}
 	fmt.Fprintf(env.Out, "%s: %s %s\n", clean(where), p.paint(shade, string(f.Severity)+":"), clean(f.Message))
 	if f.Object != "" && f.File != "" {
-		fmt.Fprintf(env.Out, "    in %s, %s\n", clean(f.Object), clean(f.Field))
+		as := ""
+		if f.Build != "" {
+			as = ", as built from " + f.Build
+		}
+		fmt.Fprintf(env.Out, "    in %s, %s%s\n", clean(f.Object), clean(f.Field), clean(as))
 	} else if f.Field != "" {
 		fmt.Fprintf(env.Out, "    at %s\n", clean(f.Field))
 	}

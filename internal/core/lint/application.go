@@ -18,7 +18,7 @@ type subject struct {
 	*document
 	// prefix is where it stands in its document.
 	prefix []any
-	// patched is that a template patch may have more to say.
+	// patched is that a template patch or a kustomization may have more to say.
 	patched bool
 	app     *v1alpha1.Application
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,8 +29,14 @@ type document struct {
 	node                        *yamlv3.Node
 	value                       map[string]any
 	apiVersion, kind, name, nsp string
-	// partial is a patch: it is not the whole object.
-	partial bool
+	// partial is a patch: it is not the whole object. part is that a kustomization takes it in which was not built: it may get
+	// what it lacks.
+	partial, part bool
+	// set is the folder of the kustomization that it was built from; empty for one that is as it is written. base and patches are
+	// where fields of such a one may come from.
+	set     string
+	base    *document
+	patches []*document
 }
 
 // group is the API group of the kind.
@@ -129,8 +136,7 @@ func (l *look) take(f File, node *yamlv3.Node, depth int) {
 		l.unreadable(f, fmt.Errorf("line %d: %w", node.Line, err))
 		return
 	}
-	d.apiVersion, d.kind = d.text("apiVersion"), d.text("kind")
-	d.name, d.nsp = d.text("metadata", "name"), d.text("metadata", "namespace")
+	d.identify()
 	if items := child(node, "items"); items != nil && strings.HasSuffix(d.kind, "List") {
 		for _, item := range items.Content {
 			l.take(f, item, depth+1)
@@ -138,6 +144,12 @@ func (l *look) take(f File, node *yamlv3.Node, depth int) {
 		return
 	}
 	l.documents = append(l.documents, d)
+}
+
+// identify reads what an object is called.
+func (d *document) identify() {
+	d.apiVersion, d.kind = d.text("apiVersion"), d.text("kind")
+	d.name, d.nsp = d.text("metadata", "name"), d.text("metadata", "namespace")
 }
 
 // at is what stands at a place.
@@ -231,9 +243,41 @@ func enter(node *yamlv3.Node, step any) (*yamlv3.Node, int) {
 	return nil, 0
 }
 
-func (d *document) line(path ...any) int {
-	_, line := d.find(path...)
-	return line
+// where is the file and line in which a place is written. In what was built it may be nowhere as it came out: then known is
+// false, and the line is near it.
+func (d *document) where(path ...any) (file File, line int, known bool) {
+	_, line = d.find(path...)
+	if d.set == "" {
+		return d.file, line, true
+	}
+	value := valueAt(d.value, path)
+	for _, p := range append(slices.Clone(d.patches), d.base) {
+		// Numbers are of another type in what was built; their text is the same.
+		if p == nil || value == nil || len(path) == 0 || fmt.Sprint(valueAt(p.value, path)) != fmt.Sprint(value) {
+			continue
+		}
+		_, line := p.find(path...)
+		return p.file, line, true
+	}
+	return d.file, line, false
+}
+
+// valueAt is what stands at a place.
+func valueAt(value any, path []any) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			fields, _ := value.(map[string]any)
+			value = fields[step]
+		case int:
+			list, _ := value.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			value = list[step]
+		}
+	}
+	return value
 }
 
 // fieldOf is a place in words.

@@ -18,13 +18,19 @@ func (l *look) duplicates() {
 			!slices.Contains([]string{v1alpha1.ApplicationKind, v1alpha1.ApplicationSetKind, v1alpha1.AppProjectKind}, d.kind) {
 			continue
 		}
-		if was := first[d.called()]; was != nil {
+		// What two kustomizations build is for two places.
+		name := d.set + "\n" + d.called()
+		if was := first[name]; was != nil {
 			l.duplicate(d, was)
 			continue
 		}
-		first[d.called()] = d
+		first[name] = d
 		key := deploys(d)
-		if was := sources[key]; was != nil && key != "" {
+		if key == "" {
+			continue
+		}
+		key = d.set + "\n" + key
+		if was := sources[key]; was != nil {
 			l.say(d, Finding{
 				Check: "same-source", Severity: Warning,
 				Message: fmt.Sprintf("%s deploys the same folder to the same place: each takes the objects from the other", was.called()),

@@ -23,7 +23,7 @@ func (l *look) ours(d *document) {
 	switch d.kind {
 	case v1alpha1.ApplicationKind:
 		if app := decode[v1alpha1.Application](l, d); app != nil {
-			l.application(subject{document: d, app: app})
+			l.application(subject{document: d, patched: d.part, app: app})
 		}
 	case v1alpha1.ApplicationSetKind:
 		if set := decode[v1alpha1.ApplicationSet](l, d); set != nil {
@@ -135,7 +135,7 @@ func (l *look) set(d *document, s *v1alpha1.ApplicationSet) {
 		}, "spec", "template")
 	}
 	meta := s.Spec.Template.ApplicationSetTemplateMeta
-	l.application(subject{document: d, prefix: []any{"spec", "template"}, patched: s.Spec.TemplatePatch != nil, app: &v1alpha1.Application{
+	l.application(subject{document: d, prefix: []any{"spec", "template"}, patched: d.part || s.Spec.TemplatePatch != nil, app: &v1alpha1.Application{
 		ObjectMeta: metav1.ObjectMeta{Name: meta.Name, Namespace: s.Namespace, Annotations: meta.Annotations, Finalizers: meta.Finalizers},
 		Spec:       s.Spec.Template.Spec,
 	}})

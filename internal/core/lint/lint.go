@@ -29,6 +29,8 @@ type Finding struct {
 	// Object is what it is about, and Field the place in it.
 	Object string `json:"object,omitempty"`
 	Field  string `json:"field,omitempty"`
+	// Build is the kustomization that it comes of, where no file has the field.
+	Build string `json:"build,omitempty"`
 	// Message is the cause, and Fix what to write instead.
 	Message string `json:"message"`
 	Fix     string `json:"fix"`
@@ -55,6 +57,8 @@ type Repository struct {
 // Input is all that is looked at.
 type Input struct {
 	Files []File
+	// Builds are the kustomizations among them; Roots says which are wanted. What was not built is judged as it is written.
+	Builds []Build
 	// Against are the files as they are now deployed, for changes that a cluster would refuse; nil is that nobody knows.
 	Against []File
 	// Repositories are those whose branches are known.
@@ -130,6 +134,7 @@ var checks = []Check{
 	{"selector-mismatch", "a selector that does not fit the pods' labels"},
 	{"selector-changed", "a selector that differs from the deployed one"},
 	{"selector-labels", "labels that become part of selectors"},
+	{"kustomization", "a kustomization that cannot be built"},
 }
 
 // Look finds what there is to find.
@@ -139,6 +144,8 @@ func Look(in Input) Report {
 		l.read(f)
 	}
 	l.repo.settle(l.documents)
+	l.raw = slices.Clone(l.documents)
+	l.builds()
 	for _, d := range l.documents {
 		l.document(d)
 	}
@@ -148,7 +155,7 @@ func Look(in Input) Report {
 	l.changed()
 	slices.SortFunc(l.report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Object, b.Object),
-			cmp.Compare(a.Check, b.Check), cmp.Compare(a.Message, b.Message))
+			cmp.Compare(a.Check, b.Check), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Build, b.Build))
 	})
 	l.report.Findings = slices.Compact(l.report.Findings)
 	l.report.Files = len(in.Files)
@@ -157,7 +164,9 @@ func Look(in Input) Report {
 
 // look is one under way.
 type look struct {
-	in        Input
+	in Input
+	// raw are the objects as they are written, and documents those that are judged.
+	raw       []*document
 	documents []*document
 	repo      *tree
 	report    Report
@@ -170,8 +179,12 @@ func (l *look) say(d *document, f Finding, path ...any) {
 	}
 	f.Object, f.Field = d.called(), fieldOf(path)
 	if !l.in.Live {
-		f.File, f.Line = d.file.Name, d.line(path...)
-		if excused(d.file.Text, f.Line, f.Check) {
+		file, line, known := d.where(path...)
+		f.File, f.Line = file.Name, line
+		if !known {
+			f.Build = d.set
+		}
+		if excused(file.Text, f.Line, f.Check) {
 			return
 		}
 	}

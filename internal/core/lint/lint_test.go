@@ -8,10 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/lint"
+	"github.com/towline-cd/towline/internal/core/manifest"
+	"github.com/towline-cd/towline/internal/render/kustomize"
 	"github.com/towline-cd/towline/test/story"
 )
 
@@ -42,8 +46,37 @@ func TestStories(t *testing.T) {
 			}
 		}
 		in.Settings = settings
+		in.Builds = builds(t, in.Files)
 		return told(lint.Look(in))
 	})
+}
+
+// builds has the kustomizations of a story built, by kustomize itself.
+func builds(t *testing.T, files []lint.File) []lint.Build {
+	t.Helper()
+	tree := fstest.MapFS{}
+	for _, f := range files {
+		tree[f.Name] = &fstest.MapFile{Data: f.Text}
+	}
+	var out []lint.Build
+	for _, folder := range lint.Roots(files) {
+		b := lint.Build{Folder: folder}
+		result, err := kustomize.Render(t.Context(), manifest.Trees{"": tree}, manifest.Request{
+			Source: v1alpha1.ApplicationSource{Path: folder},
+			Build:  manifest.Build{KustomizeOptions: "--load-restrictor=LoadRestrictionsNone", Origins: true},
+		})
+		if err != nil {
+			b.Fault = err.Error()
+		}
+		for _, n := range result.Needs {
+			b.Needs = append(b.Needs, n.URL)
+		}
+		for _, o := range result.Objects {
+			b.Objects = append(b.Objects, lint.NewBuilt(folder, o.Object))
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // settings stands for the reader of argocd-cm, which is no part of the core.
@@ -60,7 +93,12 @@ func settings(data map[string]string) (problems, notHonoured []string) {
 func told(r lint.Report) string {
 	var out strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&out, "%s:%d: %s %s: %s [%s]\n    %s\n    fix: %s\n", f.File, f.Line, f.Severity, f.Check, f.Object, f.Field, f.Message, f.Fix)
+		as := ""
+		if f.Build != "" {
+			as = " as built from " + f.Build
+		}
+		fmt.Fprintf(&out, "%s:%d: %s %s: %s [%s]%s\n    %s\n    fix: %s\n",
+			f.File, f.Line, f.Severity, f.Check, f.Object, f.Field, as, f.Message, f.Fix)
 	}
 	for _, u := range r.Unread {
 		fmt.Fprintf(&out, "not read: %s\n", u)

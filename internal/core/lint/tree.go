@@ -12,15 +12,21 @@ import (
 // patches, and which folders a kustomization takes in.
 type tree struct {
 	patches map[string]bool
-	takes   map[string][]string
+	// takes are the files and folders that the kustomization of a folder takes in, and patched the files it takes patches from.
+	takes, patched map[string][]string
 }
 
-func newTree() *tree { return &tree{patches: map[string]bool{}, takes: map[string][]string{}} }
+func newTree() *tree {
+	return &tree{patches: map[string]bool{}, takes: map[string][]string{}, patched: map[string][]string{}}
+}
+
+// kustomizationNames are the names of the files that kustomize looks for.
+var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 func isKustomization(d *document) bool {
 	name := path.Base(d.file.Name)
 	return d.kind == "Kustomization" || d.kind == "Component" && d.group() == "kustomize.config.k8s.io" ||
-		slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
+		slices.Contains(kustomizationNames, name)
 }
 
 // settle reads the kustomizations, and marks the patches.
@@ -45,16 +51,47 @@ func (t *tree) settle(documents []*document) {
 
 // patch notes the files that a kustomization takes for patches.
 func (t *tree) patch(d *document) {
-	for _, field := range []string{"patches", "patchesStrategicMerge", "patchesJson6902", "transformers", "replacements"} {
+	for _, field := range []string{"patches", "patchesStrategicMerge", "patchesJson6902", "transformers", "replacements", "generators"} {
 		for _, entry := range d.list(field) {
 			if m, ok := entry.(map[string]any); ok {
 				entry = m["path"]
 			}
 			if s, ok := entry.(string); ok && !strings.Contains(s, "\n") {
 				t.patches[path.Join(d.dir(), s)] = true
+				t.patched[d.dir()] = append(t.patched[d.dir()], path.Join(d.dir(), s))
 			}
 		}
 	}
+}
+
+// files are all that a kustomization takes in, the patches among it: those of the nearest first.
+func (t *tree) files(folder string) []string {
+	var out []string
+	seen := map[string]bool{}
+	var walk func(entry string)
+	walk = func(entry string) {
+		if seen[entry] {
+			return
+		}
+		seen[entry] = true
+		out = append(out, entry)
+		for _, next := range slices.Concat(t.patched[entry], t.takes[entry]) {
+			walk(next)
+		}
+	}
+	walk(folder)
+	return out
+}
+
+// taken are the files and folders that any kustomization takes in.
+func (t *tree) taken() map[string]bool {
+	out := map[string]bool{}
+	for _, entries := range t.takes {
+		for _, entry := range entries {
+			out[entry] = true
+		}
+	}
+	return out
 }
 
 // reaches says that what an Application deploys from a folder has to do with a file.

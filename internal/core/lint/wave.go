@@ -40,12 +40,16 @@ func turnOf(d *document) (turn, bool) {
 	return out, true
 }
 
-// waves looks for waves that are never reached, folder by folder.
+// waves looks for waves that are never reached, build by build, and folder by folder for what is as it is written.
 func (l *look) waves() {
 	groups := map[string][]*document{}
 	for _, d := range l.documents {
 		if !d.partial && d.kind != "" && !isKustomization(d) {
-			groups[d.dir()] = append(groups[d.dir()], d)
+			together := d.dir()
+			if d.set != "" {
+				together = "build " + d.set
+			}
+			groups[together] = append(groups[together], d)
 		}
 	}
 	if l.in.Live {
@@ -109,7 +113,7 @@ func (l *look) stuck(d *document, last turn) {
 // child tells of a child Application that nobody syncs.
 func (l *look) child(d *document, last turn) {
 	mine, ok := turnOf(d)
-	if !ok || d.kind != v1alpha1.ApplicationKind || d.group() != v1alpha1.Group || mine.compare(last) >= 0 {
+	if !ok || d.kind != v1alpha1.ApplicationKind || d.group() != v1alpha1.Group || d.part || mine.compare(last) >= 0 {
 		return
 	}
 	automated := d.at("spec", "syncPolicy", "automated")

@@ -60,9 +60,15 @@ func maplist(value any) []map[string]any {
 	return out
 }
 
-// scaled are the workloads that an autoscaler changes, by kind and name.
-func (l *look) scaled() map[need]*document {
-	out := map[need]*document{}
+// member is an object of a build.
+type member struct {
+	set string
+	need
+}
+
+// scaled are the workloads that an autoscaler changes.
+func (l *look) scaled() map[member]*document {
+	out := map[member]*document{}
 	for _, d := range l.documents {
 		if d.kind != "HorizontalPodAutoscaler" && (d.kind != "ScaledObject" || d.group() != "keda.sh") {
 			continue
@@ -73,7 +79,7 @@ func (l *look) scaled() map[need]*document {
 			kind = "Deployment"
 		}
 		if name, ok := target["name"].(string); ok {
-			out[need{kind, name}] = d
+			out[member{d.set, need{kind, name}}] = d
 		}
 	}
 	return out
@@ -83,7 +89,7 @@ func (l *look) scaled() map[need]*document {
 func (l *look) autoscalers() {
 	scaled := l.scaled()
 	for _, d := range l.documents {
-		by := scaled[need{d.kind, d.name}]
+		by := scaled[member{d.set, need{d.kind, d.name}}]
 		if by == nil || by.nsp != d.nsp || d.partial || d.at("spec", "replicas") == nil {
 			continue
 		}
@@ -107,13 +113,17 @@ func (l *look) autoscalers() {
 // healers is an Application that deploys an object and heals it, and whether
 // one says that its replicas do not count.
 func (l *look) healers(d *document) (healed string, excused bool) {
+	place := d.file.Name
+	if d.set != "" {
+		place = path.Join(d.set, kustomizationNames[0])
+	}
 	for _, a := range l.documents {
 		if a.kind != v1alpha1.ApplicationKind || a.group() != v1alpha1.Group || a.partial {
 			continue
 		}
 		app := decode[v1alpha1.Application](&look{}, a)
 		if app == nil || !slices.ContainsFunc(app.Sources(), func(s v1alpha1.ApplicationSource) bool {
-			return s.Path != "" && l.repo.reaches(s.Path, d.file.Name)
+			return s.Path != "" && l.repo.reaches(s.Path, place)
 		}) {
 			continue
 		}
@@ -145,7 +155,7 @@ var selecting = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}
 
 // selectors tells of a workload that does not find its own pods.
 func (l *look) selectors(d *document) {
-	if d.group() != "apps" || !slices.Contains(selecting, d.kind) {
+	if d.group() != "apps" || !slices.Contains(selecting, d.kind) || d.part {
 		return
 	}
 	labels := d.fields("spec", "template", "metadata", "labels")
@@ -179,7 +189,7 @@ func (l *look) changed() {
 			before[d.file.Name+" "+d.called()] = d
 		}
 	}
-	for _, d := range l.documents {
+	for _, d := range l.raw {
 		was := before[d.file.Name+" "+d.called()]
 		if d.partial || was == nil || reflect.DeepEqual(was.at("spec", "selector"), d.at("spec", "selector")) {
 			continue

@@ -72,7 +72,13 @@ type Build struct {
 	NoHelm, NoKustomize, NoJsonnet bool
 	// MaxDirectoryBytes bounds the manifests of a folder together; zero is 10 MiB.
 	MaxDirectoryBytes int64
+	// Origins has each object of a kustomization say in OriginAnnotation which file it was written in. It is for those who look:
+	// what is deployed must not have it.
+	Origins bool `json:",omitempty"`
 }
+
+// OriginAnnotation is how kustomize says where an object was written.
+const OriginAnnotation = "config.kubernetes.io/origin"
 
 // Trees are what a render may read, by name: "" is the content of the source, "$name" that of the source whose ref is
 // name, and the ID of a Need what was fetched for it. A tree may also be an fs.ReadDirFS, fs.ReadFileFS, fs.StatFS,

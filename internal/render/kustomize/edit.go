@@ -43,6 +43,9 @@ func (p *pass) edit(found *file, of *v1alpha1.ApplicationSourceKustomize) error 
 	}
 	found.changed = of.NamePrefix != "" || of.NameSuffix != "" || of.Namespace != "" || len(of.Images) > 0 || len(of.Replicas) > 0 ||
 		len(of.CommonLabels) > 0 || len(of.CommonAnnotations) > 0 || len(of.Patches) > 0 || len(of.Components) > 0
+	if p.req.Build.Origins && !slices.Contains(k.BuildMetadata, types.OriginAnnotations) {
+		k.BuildMetadata, found.changed = append(k.BuildMetadata, types.OriginAnnotations), true
+	}
 	return nil
 }
 
