@@ -71,6 +71,9 @@ func run(m *testing.M) int {
 	}
 	return controlplane.Main(m, controlplane.Options{
 		Name: "e2e", Nodes: 1, Audit: controlplane.AuditMetadata, KwokConfig: []string{forwards},
+		// Some distributions let only those name an owner who may change the owner's finalizers. What is allowed there is allowed
+		// anywhere.
+		APIServerArgs: []string{"enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
 	})
 }
 
