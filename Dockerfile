@@ -1,7 +1,8 @@
 # syntax=docker/dockerfile:1
 # The image: one static binary, and the programs that it runs to fetch (git, ssh). No shell is needed by it; what Alpine
 # brings along is what git and ssh need. It runs as nobody in particular on a root that cannot be written.
-FROM --platform=$BUILDPLATFORM node:22-alpine AS ui
+# Not Alpine: the lock has the bundler for glibc.
+FROM --platform=$BUILDPLATFORM node:22-bookworm-slim AS ui
 WORKDIR /src
 COPY web/package.json web/package-lock.json ./
 RUN PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --no-save
