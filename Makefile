@@ -45,7 +45,7 @@ build: go ## Build bin/towline, one static binary, with the web UI where Node.js
 	elif ! command -v npm >/dev/null; then echo 'there is no npm, and so no web UI in it: Node.js 20 or later has one'; \
 	elif [ "$$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then \
 		echo "node is $$(node --version), and so there is no web UI in it: that needs Node.js 20 or later"; \
-	else $(MAKE) --no-print-directory ui; fi
+	else $(MAKE) --no-print-directory ui || { echo 'the web UI could not be built; "make build UI=" does without'; exit 1; }; fi
 	$(PLAIN) go build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/towline ./cmd/towline
 
 # What the packages need is fetched once for each lock file. Not npm ci: it refuses a lock without the programs of other
