@@ -135,7 +135,8 @@ func (l *look) set(d *document, s *v1alpha1.ApplicationSet) {
 		}, "spec", "template")
 	}
 	meta := s.Spec.Template.ApplicationSetTemplateMeta
-	l.application(subject{document: d, prefix: []any{"spec", "template"}, patched: d.part || s.Spec.TemplatePatch != nil, app: &v1alpha1.Application{
+	patched := d.part || s.Spec.TemplatePatch != nil
+	l.application(subject{document: d, prefix: []any{"spec", "template"}, patched: patched, app: &v1alpha1.Application{
 		ObjectMeta: metav1.ObjectMeta{Name: meta.Name, Namespace: s.Namespace, Annotations: meta.Annotations, Finalizers: meta.Finalizers},
 		Spec:       s.Spec.Template.Spec,
 	}})
