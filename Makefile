@@ -186,5 +186,5 @@ dev: go ## Start a development cluster with Towline in it; EXAMPLE=homelab or pl
 	@# Not go run, which ends with an error when it is interrupted. What go says is shown, and its packages are counted.
 	@echo '• building bin/dev, which does the rest (minutes the first time)'
 	@$(PLAIN) go build -v -o bin/dev ./hack/dev 2>&1 | { n=0; while read -r line; do \
-		case "$$line" in *' '*) echo "$$line" ;; *) n=$$((n + 1)); [ $$((n % 50)) != 0 ] || echo "    $$n packages compiled" ;; esac; done; }
+		case "$$line" in *' '*) echo "$$line" ;; *) n=$$((n + 1)); [ $$((n % 20)) != 0 ] || echo "    $$n packages compiled" ;; esac; done; }
 	@EXAMPLE='$(EXAMPLE)' $(PLAIN) bin/dev
