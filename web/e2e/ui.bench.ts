@@ -116,6 +116,10 @@ test("the pages under load", async ({ browser }) => {
     for (let i = 0; i < 60; i++) await page.mouse.wheel(0, 400);
     await page.waitForTimeout(500);
   }, true);
+  // Elements are used again for other rows, and yet at rest they stand in the order in which they are read.
+  const order = await page.locator(row).evaluateAll((rows) => rows.map((r) => Number(r.getAttribute("aria-rowindex"))));
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+  expect(order[0]).toBeGreaterThan(100);
   await page.keyboard.press("/");
   await during(page, list, () => typed(page, list, "checkout"), false);
   await expect(page.locator(".total")).toContainText("applications");

@@ -3,7 +3,7 @@ import type { Application, Node, Tree } from "../api/types";
 import { grow, type Thing } from "../model/graph";
 import { everything, fitting, readWanted } from "../model/narrow";
 import { Ago } from "../parts/Ago";
-import { Rows } from "../parts/Rows";
+import { Rows, type Seat } from "../parts/Rows";
 import { Loading, Notice } from "../parts/States";
 import { HealthBadge, SyncBadge } from "../parts/Status";
 import { setParams, useRoute } from "../state/route";
@@ -61,20 +61,18 @@ function Table({ lines }: { lines: readonly Line[] }) {
           <span role="columnheader" className="c-age">Made</span>
         </div>
       }
-      row={(i) => {
-        const line = lines[i];
-        return line && <One key={line.thing.id} line={line} />;
-      }}
+      idOf={(i) => lines[i]?.thing.id ?? ""}
+      row={(i, { key, style }) => lines[i] && <One key={key} style={style} index={i} line={lines[i]} />}
     />
   );
 }
 
 const infoOf = (n: Node) => n.info?.map((i) => `${i.name === "Status Reason" ? "" : `${i.name} `}${i.value}`).join(", ") ?? "";
 
-function One({ line: { thing, depth } }: { line: Line }) {
+function One({ line: { thing, depth }, index, style }: { line: Line; index: number; style: Seat["style"] }) {
   const { node } = thing;
   return (
-    <div className="row object" role="row">
+    <div className="row object" role="row" aria-rowindex={index + 1} style={style}>
       <span role="cell" className="c-object" style={{ paddingLeft: depth * 18 }}>
         {depth > 0 && <span className="twig" aria-hidden="true" />}
         <button type="button" className="plainlink" onClick={() => setParams({ resource: thing.id })}>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { memo, useEffect, useState } from "react";
 import type { Facet } from "../api/types";
 import { toggled, type Dimension, type Filters } from "../model/filters";
 import { Button } from "../parts/Button";
@@ -27,7 +27,7 @@ interface Props {
 }
 
 /** FacetPanel has what else the list can be narrowed by, with how many there would be. */
-export function FacetPanel({ facets, filters, onChange, open, onClose }: Props) {
+export const FacetPanel = memo(function FacetPanel({ facets, filters, onChange, open, onClose }: Props) {
   useEffect(() => {
     if (!open) return;
     const press = (e: KeyboardEvent) => e.key === "Escape" && onClose();
@@ -47,7 +47,7 @@ export function FacetPanel({ facets, filters, onChange, open, onClose }: Props) 
       <Labels facets={facets} filters={filters} onChange={onChange} />
     </aside>
   );
-}
+});
 
 const few = 6;
 

@@ -37,6 +37,7 @@ export function FleetPage() {
     fleet.ask(filters);
   }, [filters]);
   const change = useCallback((f: Filters, replace = false) => go(href("applications", writeFilters(f)), { replace }), []);
+  const closePanel = useCallback(() => setPanel(false), []);
   useEffect(() => setChosen(undefined), [params]);
   const mark = useCallback((key: string) => setMarked((all) => (all.has(key) ? new Set([...all].filter((k) => k !== key)) : new Set([...all, key]))), []);
   const picked = marked.size === 0 ? [] : state.rows.filter((r) => marked.has(rowKey(r)));
@@ -114,7 +115,7 @@ export function FleetPage() {
       )}
       <Health facets={state.facets} filters={filters} onChange={change} />
       <div className="fleet-body">
-        <FacetPanel facets={state.facets} filters={filters} onChange={change} open={panel} onClose={() => setPanel(false)} />
+        <FacetPanel facets={state.facets} filters={filters} onChange={change} open={panel} onClose={closePanel} />
         <section className="fleet-main" aria-label={viewName[filters.view]}>
           {state.error && state.rows.length > 0 && <Stale error={state.error} again={fleet.retry} />}
           <Shown filters={filters} chosen={chosen} onChange={change} marked={marked} onMark={mark} />

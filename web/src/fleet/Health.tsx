@@ -1,3 +1,4 @@
+import { memo } from "react";
 import type { Facet, Health as HealthName, Sync } from "../api/types";
 import { toggled, type Filters } from "../model/filters";
 import { healthTone, syncTone, type Tone } from "../model/status";
@@ -15,7 +16,7 @@ interface Props {
 }
 
 /** Health is the state of the whole fleet in two lines; each part of it is a filter. */
-export function Health({ facets, filters, onChange }: Props) {
+export const Health = memo(function Health({ facets, filters, onChange }: Props) {
   const health = counts(facets, "health");
   const sync = counts(facets, "sync");
   return (
@@ -36,7 +37,7 @@ export function Health({ facets, filters, onChange }: Props) {
       </Line>
     </div>
   );
-}
+});
 
 function Line({ title, of, children }: { title: string; of: { key: string; count: number; tone: Tone }[]; children: React.ReactNode }) {
   return (

@@ -1,12 +1,13 @@
 import { memo, useCallback } from "react";
 import type { Row } from "../api/types";
 import type { Filters, Sort } from "../model/filters";
+import { ago, exact } from "../model/time";
 import { healthOf, isAutomated, runs, shortRevision, sourcesOf, syncOf } from "../model/status";
-import { Ago } from "../parts/Ago";
 import { Icon } from "../parts/Icon";
 import { Link } from "../parts/Link";
-import { Rows } from "../parts/Rows";
+import { Rows, type Seat } from "../parts/Rows";
 import { HealthBadge, PhaseBadge, SyncBadge } from "../parts/Status";
+import { useNow } from "../state/clock";
 import { fleet, rowKey, type Fleet } from "../state/fleet";
 import { appHref } from "../state/route";
 
@@ -36,6 +37,8 @@ interface Props extends Marking {
 }
 
 export function Table({ state, filters, chosen, onChange, marked, onMark }: Props) {
+  // One clock for all rows: most of them say "3 d ago" for a day.
+  const now = useNow();
   const range = useCallback((_: number, last: number) => fleet.need(last + 100), []);
   const head = (
     <div className="row head" role="row">
@@ -64,9 +67,11 @@ export function Table({ state, filters, chosen, onChange, marked, onMark }: Prop
       head={head}
       chosen={chosen}
       onRange={range}
-      row={(i) => {
+      idOf={(i) => (state.rows[i] ? rowKey(state.rows[i]) : `${i}`)}
+      row={(i, { key, style }) => {
         const app = state.rows[i];
-        return app ? <Line key={rowKey(app)} app={app} index={i} chosen={i === chosen} marked={marked.has(rowKey(app))} onMark={onMark} /> : <div key={i} className="row blank" role="row" aria-hidden="true" />;
+        if (!app) return <div key={key} style={style} className="row blank" role="row" aria-hidden="true" />;
+        return <Line key={key} top={style.transform} app={app} index={i} synced={ago(app.status.operationState?.finishedAt, now)} chosen={i === chosen} marked={marked.has(rowKey(app))} onMark={onMark} />;
       }}
     />
   );
@@ -77,19 +82,22 @@ const repoName = (url: string) => url.replace(/\.git$/, "").split("/").slice(-1)
 interface LineProps {
   app: Row;
   index: number;
+  top: Seat["style"]["transform"];
+  /** synced is when it was synced last, in words. */
+  synced: string;
   chosen: boolean;
   marked: boolean;
   onMark: (key: string) => void;
 }
 
 /** Line is drawn again only when something of it changed: most of a list stays as it is. */
-const Line = memo(function Line({ app, index, chosen, marked, onMark }: LineProps) {
+const Line = memo(function Line({ app, index, top, synced, chosen, marked, onMark }: LineProps) {
   const source = sourcesOf(app)[0];
   const operation = app.status.operationState;
   const place = app.spec.destination;
   const warns = (app.status.conditions ?? []).filter((c) => /(Error|Warning)$/.test(c.type));
   return (
-    <div className={`row${chosen ? " chosen" : ""}${marked ? " on" : ""}`} role="row" aria-rowindex={index + 1}>
+    <div className={`row${chosen ? " chosen" : ""}${marked ? " on" : ""}`} role="row" aria-rowindex={index + 1} style={{ transform: top }}>
       <span role="cell" className="c-mark">
         <input type="checkbox" checked={marked} onChange={() => onMark(rowKey(app))} aria-label={`Mark ${app.metadata.name}`} />
       </span>
@@ -103,14 +111,10 @@ const Line = memo(function Line({ app, index, chosen, marked, onMark }: LineProp
           </span>
         )}
       </span>
-      <span role="cell" className="c-health">
-        <HealthBadge health={healthOf(app)} />
-      </span>
-      <span role="cell" className="c-sync">
-        <SyncBadge sync={syncOf(app)} />
-      </span>
-      <span role="cell" className="c-last">
-        {runs(app) && operation ? <PhaseBadge phase={operation.phase} /> : <Ago at={operation?.finishedAt} />}
+      <HealthBadge health={healthOf(app)} cell="c-health" />
+      <SyncBadge sync={syncOf(app)} cell="c-sync" />
+      <span role="cell" className="c-last" title={exact(operation?.finishedAt)}>
+        {operation && runs(app) ? <PhaseBadge phase={operation.phase} /> : synced || <span className="soft">never</span>}
         {operation && (operation.phase === "Failed" || operation.phase === "Error") && <PhaseBadge phase={operation.phase} />}
       </span>
       <span role="cell" className="c-revision mono" title={app.status.sync.revision}>

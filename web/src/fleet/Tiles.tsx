@@ -33,8 +33,9 @@ export function Tiles({ state, chosen, marked, onMark }: Marking & { state: Flee
         height={tileHeight}
         chosen={chosen === undefined ? undefined : Math.floor(chosen / across)}
         onRange={range}
-        row={(line) => (
-          <div key={line} className="tile-row" role="presentation" style={{ gridTemplateColumns: `repeat(${across}, 1fr)` }}>
+        idOf={(line) => `${line}`}
+        row={(line, { key, style }) => (
+          <div key={key} className="tile-row" role="presentation" style={{ ...style, gridTemplateColumns: `repeat(${across}, 1fr)` }}>
             {state.rows.slice(line * across, (line + 1) * across).map((app, i) => (
               <Tile key={rowKey(app)} app={app} chosen={line * across + i === chosen} marked={marked.has(rowKey(app))} onMark={() => onMark(rowKey(app))} />
             ))}

@@ -19,9 +19,12 @@ export function span(seconds: number): string {
   return `${Math.floor(s / 86_400)} d`;
 }
 
+// Made once: to make one takes longer than all that it does for a row.
+const inFull = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
 /** exact is a time for a tooltip. */
 export function exact(then: string | undefined | null): string {
   if (!then) return "";
   const at = new Date(then);
-  return Number.isNaN(at.getTime()) ? "" : at.toLocaleString();
+  return Number.isNaN(at.getTime()) ? "" : inFull.format(at);
 }

@@ -23,9 +23,19 @@ const phaseIcon: Record<Phase, IconName> = {
   Succeeded: "healthy",
 };
 
-export function Badge({ tone, icon, children, quiet = false, spin = false }: { tone: Tone; icon: IconName; children: string; quiet?: boolean; spin?: boolean }) {
+interface BadgeProps {
+  tone: Tone;
+  icon: IconName;
+  children: string;
+  quiet?: boolean;
+  spin?: boolean;
+  /** cell is the column of a long table whose cell the badge itself is: one element less in each row. */
+  cell?: string | undefined;
+}
+
+export function Badge({ tone, icon, children, quiet = false, spin = false, cell }: BadgeProps) {
   return (
-    <span className={`badge tone-${tone}${quiet ? " quiet" : ""}`}>
+    <span role={cell && "cell"} className={`badge tone-${tone}${quiet ? " quiet" : ""}${cell ? ` ${cell}` : ""}`}>
       <Icon name={icon} size={14} spin={spin} />
       {children}
     </span>
@@ -33,17 +43,17 @@ export function Badge({ tone, icon, children, quiet = false, spin = false }: { t
 }
 
 /** HealthBadge is quiet where all is well: what needs somebody stands out. full says of what it is unknown, outside of columns. */
-export function HealthBadge({ health, quiet, full = false }: { health: Health; quiet?: boolean; full?: boolean }) {
+export function HealthBadge({ health, quiet, full = false, cell }: { health: Health; quiet?: boolean; full?: boolean; cell?: string }) {
   return (
-    <Badge tone={healthTone[health]} icon={healthIcon[health]} quiet={quiet ?? health === "Healthy"}>
+    <Badge tone={healthTone[health]} icon={healthIcon[health]} quiet={quiet ?? health === "Healthy"} cell={cell}>
       {full && health === "Unknown" ? "Health unknown" : health}
     </Badge>
   );
 }
 
-export function SyncBadge({ sync, quiet, full = false }: { sync: Sync; quiet?: boolean; full?: boolean }) {
+export function SyncBadge({ sync, quiet, full = false, cell }: { sync: Sync; quiet?: boolean; full?: boolean; cell?: string }) {
   return (
-    <Badge tone={syncTone[sync]} icon={syncIcon[sync]} quiet={quiet ?? sync === "Synced"}>
+    <Badge tone={syncTone[sync]} icon={syncIcon[sync]} quiet={quiet ?? sync === "Synced"} cell={cell}>
       {full && sync === "Unknown" ? "Sync unknown" : syncWord[sync]}
     </Badge>
   );

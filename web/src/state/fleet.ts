@@ -124,8 +124,8 @@ export class FleetReader {
   /** #changed shows a change at once where its row is, and has the rest read soon: counts, order, what came and went. */
   #changed({ type, application }: Change): void {
     const s = this.store.get();
-    const key = rowKey(application);
-    const at = s.rows.findIndex((r) => rowKey(r) === key);
+    const { namespace, name } = application.metadata;
+    const at = s.rows.findIndex(({ metadata: m }) => m.name === name && m.namespace === namespace);
     if (at >= 0) {
       const rows = type === "DELETED" ? s.rows.toSpliced(at, 1) : s.rows.with(at, application);
       this.store.set({ ...s, rows, total: s.total - (type === "DELETED" ? 1 : 0) });
