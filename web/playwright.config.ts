@@ -9,8 +9,9 @@ export default defineConfig({
   globalSetup: "./e2e/setup.ts",
   // One installation for all of them, so one after the other.
   workers: 1,
-  timeout: 120_000,
-  expect: { timeout: 20_000 },
+  // On a machine that others use too; what is there at once waits for nothing.
+  timeout: 180_000,
+  expect: { timeout: 30_000 },
   reporter: [["list"]],
   use: {
     browserName: "chromium",

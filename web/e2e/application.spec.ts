@@ -98,6 +98,25 @@ test("why nobody may sync now is said in the plan", async ({ page }) => {
   await accessible(page);
 });
 
+test("on a phone the head of an application leaves room for the rest, and all of it is one touch away", { tag: "@quick" }, async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await signIn(page, "applications/argocd/storefront");
+  const head = page.locator(".app-head");
+  await expect(head.getByRole("button", { name: "Sync …" })).toBeVisible();
+  await expect.poll(async () => (await head.boundingBox())?.height ?? 0).toBeLessThan(240);
+  await expect(page.getByText("Looked at Git")).toBeHidden();
+  await accessible(page);
+  await page.getByRole("button", { name: "More about it" }).click();
+  await expect(page.getByText("Looked at Git")).toBeVisible();
+  await accessible(page);
+  await page.getByRole("button", { name: "Less about it" }).click();
+  await expect(page.getByText("Looked at Git")).toBeHidden();
+  await page.getByLabel("More", { exact: true }).click();
+  const looked = page.waitForRequest(/refresh=normal/);
+  await page.getByRole("button", { name: "Refresh", exact: true }).click();
+  await looked;
+});
+
 test("every view of an application is accessible", async ({ page }) => {
   test.setTimeout(300_000);
   await signIn(page, "applications/argocd/checkout");

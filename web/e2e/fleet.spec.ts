@@ -1,5 +1,5 @@
 import { expect, test } from "@playwright/test";
-import { accessible, kubectl, signIn } from "./world";
+import { accessible, kubectl, signIn, Watch } from "./world";
 
 test.beforeEach(async ({ page }) => signIn(page));
 
@@ -49,13 +49,16 @@ test("tiles and the map show the same fleet", async ({ page }) => {
 });
 
 test("an application that comes and one that goes are shown as they do, without asking again and again", async ({ page }) => {
+  const watch = await Watch.of(page);
   await expect(page.getByRole("row").nth(1)).toBeVisible();
-  const asked: string[] = [];
-  page.on("request", (r) => r.url().includes("/api/") && asked.push(r.url()));
+  await watch.still();
+  const began = Date.now();
   await page.waitForTimeout(3000);
-  expect(asked).toEqual([]);
+  expect(await watch.unprompted(began)).toEqual([]);
+  const touched = Date.now();
   kubectl("-n", "argocd", "label", "application/storefront", "touched=yes", "--overwrite");
-  await expect.poll(() => asked.length).toBeGreaterThan(0);
+  await expect.poll(() => watch.asked(touched)).toBeGreaterThan(0);
+  expect(await watch.unprompted(began)).toEqual([]);
 });
 
 test("on a phone nothing is wider than the screen", async ({ page }) => {
@@ -64,7 +67,7 @@ test("on a phone nothing is wider than the screen", async ({ page }) => {
   for (const path of ["applications", "applications?view=tiles", "applications?view=map", "applications/argocd/storefront", "applications/argocd/storefront?view=diff", "applications/argocd/storefront?view=pods", "applicationsets", "projects", "projects/platform", "settings", "settings/clusters", "settings/repos", "settings/accounts", "settings/why"]) {
     await page.goto(new URL("/" + path, page.url()).href);
     await expect(page.getByRole("main")).toBeVisible();
-    await page.waitForTimeout(300);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth), path).toBeLessThanOrEqual(390);
+    await expect(page.getByText(/^Reading/)).toHaveCount(0);
+    await expect.poll(() => page.evaluate(() => document.documentElement.scrollWidth), { message: path }).toBeLessThanOrEqual(390);
   }
 });

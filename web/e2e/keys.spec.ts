@@ -50,11 +50,11 @@ test("an application by keys: its views, its graph, its dialogs", { tag: "@quick
   await expect(page).not.toHaveURL(/view=/);
   await page.getByRole("group", { name: "Objects and what came from them" }).focus();
   for (const key of ["j", "l", "h", "ArrowDown", "ArrowRight"]) await page.keyboard.press(key);
-  const name = await page.evaluate(() => document.activeElement?.querySelector(".node-name")?.textContent ?? "");
-  expect(name).not.toBe("");
+  await expect.poll(() => page.evaluate(() => document.activeElement?.querySelector(".node-name")?.textContent ?? "")).not.toBe("");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("dialog")).toBeVisible();
   await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
   for (const [key, title] of [["s", /^Sync checkout/], ["e", /^Edit checkout/], ["?", /^Keyboard/]] as const) {
     await page.keyboard.press(key);
     await expect(page.getByRole("dialog", { name: title })).toBeVisible();

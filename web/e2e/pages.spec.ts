@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "@playwright/test";
-import { accessible, kubectl, signIn, stage } from "./world";
+import { accessible, kubectl, signIn, stage, Watch } from "./world";
 
 test("ApplicationSets: what one made, and what a change would make before it does", { tag: "@quick" }, async ({ page }) => {
   await signIn(page, "applicationsets");
@@ -206,12 +206,12 @@ test("a list that cannot be read says so, and is read again", async ({ page, con
 
 test("a page is current without being asked again: what somebody makes appears", async ({ page }) => {
   await signIn(page, "projects");
+  const watch = await Watch.of(page);
   await expect(page.getByRole("link", { name: "shop", exact: true })).toBeVisible();
-  const asked: string[] = [];
-  await page.waitForTimeout(1000);
-  page.on("request", (r) => r.url().includes("/api/") && asked.push(r.url()));
+  await watch.still();
+  const began = Date.now();
   await page.waitForTimeout(1500);
-  expect(asked).toEqual([]);
+  expect(await watch.unprompted(began)).toEqual([]);
   kubectl("-n", "argocd", "create", "-f", writeProject());
   await expect(page.getByRole("link", { name: "sudden" })).toBeVisible();
   kubectl("-n", "argocd", "delete", "appproject/sudden");

@@ -46,3 +46,45 @@ export async function accessible(page: Page): Promise<void> {
   const grave = violations.filter((v) => v.impact === "serious" || v.impact === "critical");
   expect(grave.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.target.join(" ")).slice(0, 5).join("; ")}`)).toEqual([]);
 }
+
+/** Watch has a page write down when the stream told something and when the page asked for something. */
+export class Watch {
+  readonly #asked: { at: number; url: string }[] = [];
+
+  private constructor(private readonly page: Page) {
+    page.on("request", (r) => r.url().includes("/api/") && !r.url().includes("/stream/") && this.#asked.push({ at: Date.now(), url: r.url() }));
+  }
+
+  /** of loads the page anew, so that nothing is missed of what it is told. */
+  static async of(page: Page): Promise<Watch> {
+    const watch = new Watch(page);
+    await page.addInitScript(() => {
+      const told: number[] = [];
+      (globalThis as unknown as { told: number[] }).told = told;
+      globalThis.EventSource = class extends EventSource {
+        constructor(url: string | URL, init?: EventSourceInit) {
+          super(url, init);
+          for (const name of ["application", "tree", "topic", "reset"]) this.addEventListener(name, () => told.push(Date.now()));
+        }
+      };
+    });
+    await page.reload();
+    return watch;
+  }
+
+  /** still waits until nothing was asked for a while: whatever a page needs when it opens was read. */
+  async still(): Promise<void> {
+    await expect.poll(() => Date.now() - (this.#asked.at(-1)?.at ?? Date.now())).toBeGreaterThan(1500);
+  }
+
+  /** unprompted is what was asked since a time though the stream had told nothing shortly before. */
+  async unprompted(since: number): Promise<string[]> {
+    const told = await this.page.evaluate(() => (globalThis as unknown as { told: number[] }).told);
+    return this.#asked.filter((a) => a.at >= since && !told.some((t) => t <= a.at && a.at - t < 3000)).map((a) => a.url);
+  }
+
+  /** asked is how often the page asked for something since a time. */
+  asked(since: number): number {
+    return this.#asked.filter((a) => a.at >= since).length;
+  }
+}

@@ -67,51 +67,56 @@ function Facts({ app, name }: Pick<Props, "app" | "name">) {
   const source = sources[0];
   const desired = app.status.sync.revision ?? app.status.sync.revisions?.[0];
   const live = liveRevision(app);
+  const [open, setOpen] = useState(false);
   return (
-    <dl className="facts">
-      <div>
-        <dt>Git says</dt>
-        <dd>{desired ? <Revision name={name} revision={desired} /> : <span className="soft">not looked at yet</span>}</dd>
-      </div>
-      <div>
-        <dt>Synced last</dt>
-        <dd>{live ? live === desired ? <span className="as-desired"><Icon name="synced" size={14} /> the same revision</span> : <Revision name={name} revision={live} /> : <span className="soft">never</span>}</dd>
-      </div>
-      <div>
-        <dt>Looked at Git</dt>
-        <dd>
-          <Ago at={app.status.reconciledAt} />
-        </dd>
-      </div>
-      <div>
-        <dt>From</dt>
-        <dd>
-          <span className="line" title={source?.repoURL}>
-            {source?.repoURL.replace(/^https?:\/\//, "").replace(/\.git$/, "")}
-          </span>
-          <span className="soft line">
-            {source?.path ?? source?.chart} at {source?.targetRevision ?? "HEAD"}
-            {sources.length > 1 && ` and ${sources.length - 1} more`}
-          </span>
-        </dd>
-      </div>
-      <div>
-        <dt>To</dt>
-        <dd>
-          <span className="line">{app.spec.destination.namespace ?? "as each object says"}</span>
-          <span className="soft line">{placeName(app.spec.destination)}</span>
-        </dd>
-      </div>
-      <div>
-        <dt>Automation</dt>
-        <dd>
-          <span className="line">{isAutomated(app) ? "Syncs itself" : "Waits for people"}</span>
-          <span className="soft line" title={automation(app)}>
-            {automation(app)}
-          </span>
-        </dd>
-      </div>
-    </dl>
+    <div className="facts-box">
+      <dl id="facts" className={open ? "facts open" : "facts"}>
+        <div>
+          <dt>Git says</dt>
+          <dd>{desired ? <Revision name={name} revision={desired} /> : <span className="soft">not looked at yet</span>}</dd>
+        </div>
+        <div>
+          <dt>Synced last</dt>
+          <dd>{live ? live === desired ? <span className="as-desired"><Icon name="synced" size={14} /> the same revision</span> : <Revision name={name} revision={live} /> : <span className="soft">never</span>}</dd>
+        </div>
+        <div>
+          <dt>Looked at Git</dt>
+          <dd>
+            <Ago at={app.status.reconciledAt} />
+          </dd>
+        </div>
+        <div>
+          <dt>From</dt>
+          <dd>
+            <span className="line" title={source?.repoURL}>
+              {source?.repoURL.replace(/^https?:\/\//, "").replace(/\.git$/, "")}
+            </span>
+            <span className="soft line">
+              {source?.path ?? source?.chart} at {source?.targetRevision ?? "HEAD"}
+              {sources.length > 1 && ` and ${sources.length - 1} more`}
+            </span>
+          </dd>
+        </div>
+        <div>
+          <dt>To</dt>
+          <dd>
+            <span className="line">{app.spec.destination.namespace ?? "as each object says"}</span>
+            <span className="soft line">{placeName(app.spec.destination)}</span>
+          </dd>
+        </div>
+        <div>
+          <dt>Automation</dt>
+          <dd>
+            <span className="line">{isAutomated(app) ? "Syncs itself" : "Waits for people"}</span>
+            <span className="soft line" title={automation(app)}>
+              {automation(app)}
+            </span>
+          </dd>
+        </div>
+      </dl>
+      {/* Where there is little room, what Git says stands for all of it. */}
+      <Button kind="bare" icon={open ? "up" : "down"} label={open ? "Less about it" : "More about it"} className="small-only" aria-expanded={open} aria-controls="facts" onClick={() => setOpen(!open)} />
+    </div>
   );
 }
 
@@ -202,27 +207,30 @@ function Actions({ app, name, onSync, onRefresh }: Omit<Props, "tree">) {
           Sync …
         </Button>
       )}
-      <Button icon="refresh" onClick={() => onRefresh("normal")}>
+      <Button icon="refresh" className="wide-only" onClick={() => onRefresh("normal")}>
         Refresh
       </Button>
       <Menu label="More">
-          <Button kind="bare" icon="refresh" onClick={() => onRefresh("hard")}>
-            Hard refresh
-          </Button>
-          <Button kind="bare" icon="settings" onClick={() => setParams({ edit: "form" })}>
-            Edit …
-          </Button>
-          <Button kind="bare" icon="sync" onClick={toggle}>
-            {automated ? "Turn automated sync off" : "Turn automated sync on"}
-          </Button>
-          {[...links, ...outside.filter((u) => /^https?:\/\//.test(u)).map((url) => ({ title: url.replace(/^https?:\/\//, ""), url }))].map((l) => (
-            <a key={l.url} className="button bare" href={l.url} target="_blank" rel="noreferrer">
-              <Icon name="external" /> {l.title}
-            </a>
-          ))}
-          <Button kind="bare" icon="trash" onClick={() => setDeleting(true)}>
-            Delete …
-          </Button>
+        <Button kind="bare" icon="refresh" className="small-only" onClick={() => onRefresh("normal")}>
+          Refresh
+        </Button>
+        <Button kind="bare" icon="refresh" onClick={() => onRefresh("hard")}>
+          Hard refresh
+        </Button>
+        <Button kind="bare" icon="settings" onClick={() => setParams({ edit: "form" })}>
+          Edit …
+        </Button>
+        <Button kind="bare" icon="sync" onClick={toggle}>
+          {automated ? "Turn automated sync off" : "Turn automated sync on"}
+        </Button>
+        {[...links, ...outside.filter((u) => /^https?:\/\//.test(u)).map((url) => ({ title: url.replace(/^https?:\/\//, ""), url }))].map((l) => (
+          <a key={l.url} className="button bare" href={l.url} target="_blank" rel="noreferrer">
+            <Icon name="external" /> {l.title}
+          </a>
+        ))}
+        <Button kind="bare" icon="trash" onClick={() => setDeleting(true)}>
+          Delete …
+        </Button>
       </Menu>
       {deleting && <DeleteDialog app={app} name={name} onClose={() => setDeleting(false)} />}
     </div>

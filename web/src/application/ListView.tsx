@@ -76,7 +76,7 @@ function One({ line: { thing, depth }, index, style }: { line: Line; index: numb
       <span role="cell" className="c-object" style={{ paddingLeft: depth * 18 }}>
         {depth > 0 && <span className="twig" aria-hidden="true" />}
         <button type="button" className="plainlink" onClick={() => setParams({ resource: thing.id })}>
-          <span className="soft">{node.kind}</span> {node.name}
+          <span className="soft">{node.kind}</span> <span>{node.name}</span>
         </button>
       </span>
       <span role="cell">{node.health?.status && <HealthBadge health={node.health.status} />}</span>

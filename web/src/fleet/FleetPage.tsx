@@ -70,13 +70,13 @@ export function FleetPage() {
           {views.map((v) => (
             <button key={v} type="button" aria-pressed={filters.view === v} onClick={() => change({ ...filters, view: v })}>
               <Icon name={viewIcon[v]} />
-              <span>{viewName[v]}</span>
+              <span className="small-aside">{viewName[v]}</span>
             </button>
           ))}
         </div>
         <Views />
         <Button icon="plus" onClick={() => setParams({ new: "form" })}>
-          New …
+          <span className="small-aside">New …</span>
         </Button>
         <p className="total" role="status">
           {state.read ? (

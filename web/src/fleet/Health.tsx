@@ -19,6 +19,7 @@ interface Props {
 export const Health = memo(function Health({ facets, filters, onChange }: Props) {
   const health = counts(facets, "health");
   const sync = counts(facets, "sync");
+  if (facets.length > 0 && health.size + sync.size === 0 && !filters.picked.health && !filters.picked.sync) return null;
   return (
     <div className="summary">
       <Line title="Health" of={healths.map((h) => ({ key: h, count: health.get(h) ?? 0, tone: healthTone[h] }))}>

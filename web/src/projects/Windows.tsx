@@ -50,7 +50,7 @@ export function Windows({ project }: { project: Project }) {
           title: "When",
           cell: (w) => (
             <span className="two">
-              <span className="mono">{w.schedule}</span>
+              <span className="mono nobreak">{w.schedule}</span>
               <span className="soft">
                 for {w.duration}
                 {w.timeZone && `, ${w.timeZone}`}

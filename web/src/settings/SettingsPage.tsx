@@ -73,7 +73,7 @@ export function SettingsPage() {
           </Section>
           <Section title="Version">
             <Answered answer={version} what="the version">
-              {(v) => <Facts of={Object.entries(v).map(([k, value]) => [k, value && <span className="mono">{String(value)}</span>] as const)} />}
+              {(v) => <Facts of={Object.entries(v).map(([k, value]) => [worded(k), value && <span className="mono">{String(value)}</span>] as const)} />}
             </Answered>
           </Section>
         </div>
@@ -81,3 +81,6 @@ export function SettingsPage() {
     </Page>
   );
 }
+
+/** worded is a name of the API as people write it: GitTreeState is "Git tree state". */
+const worded = (name: string) => name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);

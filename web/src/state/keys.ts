@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "react";
+import { useLayoutEffect, useRef } from "react";
 
 type Bindings = Record<string, (e: KeyboardEvent) => void>;
 
@@ -10,22 +10,23 @@ let beforeAt = 0;
 
 /** chord is the key that was pressed, with the one before it where that begins a chord such as "g a". */
 function chord(e: KeyboardEvent): string[] {
-  const now = performance.now();
-  const pair = before === "g" && now - beforeAt < 1200 ? [`g ${e.key}`] : [];
+  // When it was pressed, and not when a busy page came to it.
+  const pair = before === "g" && e.timeStamp - beforeAt < 1200 ? [`g ${e.key}`] : [];
   return [...pair, e.key];
 }
 
 // The key that comes up was looked at by everybody.
 addEventListener("keyup", (e) => {
   before = typing(e) ? "" : e.key;
-  beforeAt = performance.now();
+  beforeAt = e.timeStamp;
 });
 
 /** useKeys binds keys while a component is shown. They do nothing while somebody types, or while a dialog is open. */
 export function useKeys(bindings: Bindings, { always = false } = {}): void {
   const current = useRef(bindings);
   current.current = bindings;
-  useEffect(() => {
+  // Before it is painted: what is seen can be used.
+  useLayoutEffect(() => {
     const press = (e: KeyboardEvent) => {
       const mod = e.metaKey || e.ctrlKey;
       const names = mod ? [`mod+${e.key.toLowerCase()}`] : chord(e);
