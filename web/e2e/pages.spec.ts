@@ -192,6 +192,21 @@ test("settings, trust, your account: what is set up is said", { tag: "@quick" },
   await expect(page.getByRole("heading", { name: "There is no such page" })).toBeVisible();
 });
 
+test("a banner says what whoever looks after the installation has to say", { tag: "@quick" }, async ({ page }) => {
+  const say = (text: string | null) => kubectl("-n", "argocd", "patch", "configmap/argocd-cm", "--type=merge", "--patch", JSON.stringify({ data: { "ui.bannercontent": text } }));
+  say("We move house on Friday");
+  try {
+    await signIn(page, "projects");
+    await expect(async () => {
+      await page.reload();
+      await expect(page.getByRole("note")).toHaveText("We move house on Friday", { timeout: 2000 });
+    }).toPass();
+    await accessible(page);
+  } finally {
+    say(null);
+  }
+});
+
 test("a list that cannot be read says so, and is read again", async ({ page, context }) => {
   await context.route("**/api/v1/clusters", (r) => r.abort());
   await context.route("**/api/v1/projects", (r) => r.fulfill({ status: 500, json: { message: "the hub is not there" } }));

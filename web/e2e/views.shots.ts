@@ -53,9 +53,17 @@ const views: Record<string, string> = {
   account: "user-info",
 };
 
+/** settled waits until a page is there and has been reading nothing for a while: between two steps of opening it nothing may be read either. */
 async function settled(page: Page): Promise<void> {
-  await expect(page.getByText(/^Reading/)).toHaveCount(0);
-  await page.waitForTimeout(350);
+  let calm = 0;
+  const look = async () => {
+    const busy = await page.evaluate(
+      () => !document.querySelector("main, form") || [...document.querySelectorAll("[role=status]")].some((e) => e.textContent.trim().startsWith("Reading")),
+    );
+    calm = busy ? 0 : calm + 1;
+    return calm;
+  };
+  await expect.poll(look, { intervals: [100] }).toBeGreaterThan(4);
 }
 
 test.beforeAll(async () => {
