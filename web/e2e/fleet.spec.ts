@@ -61,6 +61,24 @@ test("an application that comes and one that goes are shown as they do, without 
   expect(await watch.unprompted(began)).toEqual([]);
 });
 
+test("rows that come into sight stand in order, and the focus goes over to none of them", { tag: "@quick" }, async ({ page }) => {
+  await page.setViewportSize({ width: 1440, height: 600 });
+  const table = page.getByRole("table", { name: "Applications" });
+  const first = table.getByRole("link", { name: "branch-lisbon" });
+  const order = () => table.locator("[aria-rowindex]").evaluateAll((rows) => rows.map((r) => Number(r.getAttribute("aria-rowindex"))));
+  const inOrder = async () => (await order()).every((n, i, all) => i === 0 || n === (all[i - 1] ?? 0) + 1);
+  await first.focus();
+  await table.evaluate((el) => el.scrollTo(0, el.scrollHeight));
+  await expect(first).toHaveCount(0);
+  await expect(table).toBeFocused();
+  await expect.poll(inOrder).toBe(true);
+  expect((await order())[0]).toBeGreaterThan(1);
+  await table.evaluate((el) => el.scrollTo(0, 0));
+  await expect(first).toBeVisible();
+  await expect.poll(inOrder).toBe(true);
+  expect((await order())[0]).toBe(1);
+});
+
 test("on a phone nothing is wider than the screen", async ({ page }) => {
   test.setTimeout(300_000);
   await page.setViewportSize({ width: 390, height: 844 });

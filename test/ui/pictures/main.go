@@ -50,19 +50,26 @@ func shrink(file string) (size int64, err error) {
 	if err := errors.Join(err, in.Close()); err != nil {
 		return 0, err
 	}
-	out, err := os.Create(file)
-	if err != nil {
-		return 0, err
-	}
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := errors.Join(encoder.Encode(out, flat(picture)), out.Close()); err != nil {
-		return 0, err
+	// One that was not taken anew stays as it is, byte for byte.
+	if _, done := picture.(*image.Paletted); !done {
+		if err := write(file, flat(picture)); err != nil {
+			return 0, err
+		}
 	}
 	info, err := os.Stat(file)
 	if err != nil {
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+func write(file string, picture image.Image) error {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	return errors.Join(encoder.Encode(out, picture), out.Close())
 }
 
 // coarse is a colour with the lowest bits left out: shades that nobody tells apart are one.
