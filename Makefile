@@ -149,15 +149,16 @@ faults: ## Kill the process before and after each write of a sync; CI does so at
 	go test -count=1 -timeout 60m ./test/e2e -run TestKillAtEveryStep -v -faults.every=1 $(ARGS)
 
 .PHONY: bench
-bench: control-plane bench-build $(if $(filter ui,$(SCENARIO)),ui) ## Measure on a real control plane, every scenario at a small size; SCENARIO=name is one at full size (QUICK=1 at a small one)
+bench: control-plane bench-build ## Measure on a real control plane, every scenario at a small size; SCENARIO=name is one at full size (QUICK=1 at a small one)
 	@bin/bench $(if $(SCENARIO),$(SCENARIO) $(if $(QUICK),--quick),all --quick) $(ARGS)
 
 .PHONY: bench-full
 bench-full: control-plane bench-build ## Measure every scenario at full size, which takes hours, and write docs/performance.md
 	@bin/bench all $(ARGS); ended=$$?; bin/bench report; exit $$ended
 
+# The scenario of the pages needs them in the program that it measures.
 .PHONY: bench-build
-bench-build:
+bench-build: $(if $(filter ui,$(SCENARIO)),ui)
 	@$(PLAIN) go build -o bin/bench ./bench
 
 .PHONY: bench-core
@@ -187,4 +188,6 @@ dev: go ## Start a development cluster with Towline in it; EXAMPLE=homelab or pl
 	@echo '• building bin/dev, which does the rest (minutes the first time)'
 	@$(PLAIN) go build -v -o bin/dev ./hack/dev 2>&1 | { n=0; while read -r line; do \
 		case "$$line" in *' '*) echo "$$line" ;; *) n=$$((n + 1)); [ $$((n % 20)) != 0 ] || echo "    $$n packages compiled" ;; esac; done; }
+	@# A pipe ends as its last part does: here the rest stops where that did not go well.
+	@$(PLAIN) go build -o bin/dev ./hack/dev
 	@EXAMPLE='$(EXAMPLE)' $(PLAIN) bin/dev
