@@ -158,7 +158,7 @@ bench-full: control-plane bench-build ## Measure every scenario at full size, wh
 
 # The scenario of the pages needs them in the program that it measures.
 .PHONY: bench-build
-bench-build: $(if $(filter ui,$(SCENARIO)),ui)
+bench-build: $(if $(filter ui,$(SCENARIO)),ui,$(if $(SCENARIO),,$(if $(shell command -v npm),ui)))
 	@$(PLAIN) go build -o bin/bench ./bench
 
 .PHONY: bench-core
