@@ -38,13 +38,28 @@ func pack(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// unpackers are used again as well: each has a window and tables of 40 KiB, and a start reads everything that is kept.
+var unpackers sync.Pool
+
 func unpack(packed []byte) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), largest+1))
-	if err != nil {
+	from := bytes.NewReader(packed)
+	r, _ := unpackers.Get().(io.ReadCloser)
+	if again, ok := r.(flate.Resetter); !ok {
+		r = flate.NewReader(from)
+	} else if err := again.Reset(from, nil); err != nil {
 		return nil, fmt.Errorf("unpacking: %w", err)
 	}
-	if len(data) > largest {
+	defer unpackers.Put(r)
+	var out bytes.Buffer
+	out.Grow(ratio * len(packed))
+	if _, err := out.ReadFrom(io.LimitReader(r, largest+1)); err != nil {
+		return nil, fmt.Errorf("unpacking: %w", err)
+	}
+	if out.Len() > largest {
 		return nil, errors.New("unpacking: it is too large")
 	}
-	return data, nil
+	return out.Bytes(), nil
 }
+
+// ratio is about how much smaller manifests are when they are packed.
+const ratio = 6
