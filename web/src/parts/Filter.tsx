@@ -1,5 +1,5 @@
 import { setParams, useRoute } from "../state/route";
-import { Icon } from "./Icon";
+import { Field } from "./Search";
 
 /** fitting are the items whose text has all words. */
 export function fitting<T>(items: readonly T[], words: string, textOf: (item: T) => string): readonly T[] {
@@ -10,19 +10,6 @@ export function fitting<T>(items: readonly T[], words: string, textOf: (item: T)
 /** Filter narrows a list that is here already; what it says is in the address. */
 export function Filter({ label }: { label: string }) {
   const { params } = useRoute();
-  return (
-    <label className="search">
-      <Icon name="search" />
-      <span className="aside">{label}</span>
-      <input
-        data-search
-        type="search"
-        placeholder={label}
-        value={params.get("search") ?? ""}
-        onChange={(e) => setParams({ search: e.target.value }, { replace: true })}
-        onKeyDown={(e) => e.key === "Escape" && e.currentTarget.blur()}
-      />
-      <kbd>/</kbd>
-    </label>
-  );
+  const search = (text: string) => setParams({ search: text }, { replace: true });
+  return <Field label={label} placeholder={label} value={params.get("search") ?? ""} onChange={search} />;
 }
