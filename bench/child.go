@@ -104,7 +104,7 @@ func runChild(ctx context.Context, name string) int {
 		}
 		answer := reading{Do: o.Do}
 		if err == nil {
-			answer = obey(ctx, p, o, s.profileOf(o, number))
+			answer = s.obey(ctx, p, o, s.profileOf(o, number))
 		}
 		answer.Part = name
 		if err != nil {
@@ -117,7 +117,7 @@ func runChild(ctx context.Context, name string) int {
 }
 
 // obey carries out one order and measures it. The order "rest" is everybody's.
-func obey(ctx context.Context, p part, o order, profile string) reading {
+func (s setup) obey(ctx context.Context, p part, o order, profile string) reading {
 	r := reading{Do: o.Do}
 	if o.Do == "rest" {
 		m, err := collect()
@@ -128,6 +128,11 @@ func obey(ctx context.Context, p part, o order, profile string) reading {
 	if err != nil {
 		return r.with(err)
 	}
+	stopServer, err := s.profileServer(ctx, profile)
+	if err != nil {
+		return r.with(err)
+	}
+	defer stopServer()
 	before, err := ownCPU()
 	if err != nil {
 		return r.with(err)

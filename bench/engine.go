@@ -105,7 +105,7 @@ func newEnginePart(s setup) (part, error) {
 		Namespace: controlNamespace, Hub: p.hub, Sources: gitOnly{p.sources}, Renderer: p.renders,
 		Changer: p.sources, Shelf: kept, Clusters: single{p.cluster}, Pairs: p.pairs, Now: time.Now,
 		Settings: func() engine.Settings {
-			return engine.Settings{MaxAge: time.Hour, Backoff: plan.DefaultBackoff, ConfirmRate: float64(s.Rate)}
+			return engine.Settings{Name: pairs.Program(), MaxAge: time.Hour, Backoff: plan.DefaultBackoff, ConfirmRate: float64(s.Rate)}
 		},
 	})
 	p.counter.Reconciler = p.engine

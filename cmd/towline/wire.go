@@ -78,6 +78,8 @@ func (o runOptions) build(ctx context.Context, w ways) (*parts, error) {
 
 // openHands opens what acting takes, and says which folder is ours alone.
 func (p *parts) openHands(o runOptions, first *settings.Settings) (dir string, err error) {
+	// It is asked for with the first look, and takes a moment.
+	go pairs.Program()
 	p.scripts = newScripts()
 	p.scripts.set(first)
 	p.openFleet(p.ways, o.allowExec, first)
@@ -265,12 +267,9 @@ const confirmRate = 100
 
 func (p *parts) engineSettings() engine.Settings {
 	s := p.settings.Current()
-	last := p.ignore.Load()
-	if last == nil || last.of != s {
-		last = &ignoreOf{of: s, ignore: ignoreRules(s)}
-		p.ignore.Store(last)
-	}
+	last := p.ignoring(s)
 	return engine.Settings{
+		Name: last.name,
 		// A look that the poller made is good until its next one.
 		MaxAge:  2 * (s.Reconciliation + s.Jitter),
 		Backoff: plan.Backoff{First: s.Sync.HealFirst, Factor: s.Sync.HealFactor, Cap: s.Sync.HealCap},
@@ -292,10 +291,35 @@ func (p *parts) engineSettings() engine.Settings {
 	}
 }
 
-// ignoreOf are the rules of the settings that they were made from.
+// ignoring are the rules of the settings, made once: whoever looks at an
+// application takes another pointer for other rules.
+func (p *parts) ignoring(s *settings.Settings) *ignoreOf {
+	for {
+		last := p.ignore.Load()
+		if last != nil && last.of == s {
+			return last
+		}
+		if next := (&ignoreOf{of: s, ignore: ignoreRules(s), name: nameOf(s)}); p.ignore.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// nameOf names the program and its settings, to the next process.
+func nameOf(s *settings.Settings) string {
+	program := pairs.Program()
+	if program == "" {
+		return ""
+	}
+	return program + s.Name.String()
+}
+
+// ignoreOf are the rules of the settings that they were made from, and the name
+// of these.
 type ignoreOf struct {
 	of     *settings.Settings
 	ignore *engine.Ignore
+	name   string
 }
 
 // ignoreRules are the rules of the config map, compiled.

@@ -261,11 +261,17 @@ func (c *Cluster) project() {
 	for gk := range c.catalog.blind {
 		excluded[gk] = true
 	}
-	c.view.Store(&plan.View{
-		Version: c.view.Load().Version + 1,
+	before := c.view.Load()
+	next := &plan.View{
+		Version: before.Version + 1,
 		Scopes:  scopes, Blind: blind, Stale: stale, Unread: unread, Excluded: excluded, Schemas: c.schemas(), Gaps: c.catalog.gaps,
 		Kube: c.catalog.kube, Namespaces: c.namespaces, Identity: c.identity,
-	})
+	}
+	if next.Content = next.Digest(); next.Content == before.Content {
+		// Whoever looked at the one before need not look again.
+		next.Version = before.Version
+	}
+	c.view.Store(next)
 	c.mu.Unlock()
 	c.viewed()
 }

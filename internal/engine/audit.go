@@ -52,7 +52,9 @@ func (e *Engine) Audit(ctx context.Context, name string) (right bool, err error)
 		"app", name, "object", it.Key.String(), "desired", it.Pair.String(), "live", it.Live.Digest.String(),
 		"resourceVersion", it.Live.ResourceVersion, "changes", paths(truth.Changes))
 	e.doubt(name, it.Key)
-	return false, nil
+	// Nor does the look that it came from stand.
+	e.quiet.forget(name)
+	return false, e.Pairs.SetMark(name, object.Digest{})
 }
 
 // sample picks the next object that the gate vouches for.

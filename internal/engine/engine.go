@@ -168,10 +168,18 @@ type Pairs interface {
 	Load(app, scope string) []diff.Pair
 	Keep(app, scope string, pairs []diff.Pair) error
 	Drop(app string)
+	// Mark is that of the last look at an application that was worth remembering;
+	// the zero mark of SetMark is none.
+	Mark(app string) (mark object.Digest, ok bool)
+	SetMark(app string, mark object.Digest) error
 }
 
 // Settings are the knobs that may change while the engine runs.
 type Settings struct {
+	// Name names the program and all that its settings say, to the next process:
+	// where that has the same name it would see the same in the same. Empty is
+	// that nobody can tell.
+	Name string
 	// MaxAge is how old the last look at a repository may be before a refresh
 	// that nobody asked for looks again.
 	MaxAge  time.Duration
@@ -362,7 +370,7 @@ func (e *Engine) forget(app string) {
 	e.wants.set(app, "", nil)
 	e.doubts.set(app, "", nil)
 	e.places.set(app, corner{})
-	e.quiet.keep(app, 0, false)
+	e.quiet.forget(app)
 	e.written.forget(app)
 	e.removed.forget(app)
 	e.drifts.forget(app)

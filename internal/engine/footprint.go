@@ -123,6 +123,7 @@ type Changer interface {
 // have read the former is among them.
 func (e *Engine) Touched(ctx context.Context, of manifest.Origin, from, to string, apps []string) []string {
 	p := place{repo: of.RepoURL, revision: of.Revision}
+	e.recall(ctx, p, from, apps)
 	level, others := e.footprints.sort(p, from, to, apps)
 	if len(level) == 0 {
 		return others

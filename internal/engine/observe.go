@@ -71,11 +71,18 @@ type look struct {
 	only bool
 }
 
+// lookOf is a look that has not begun.
+func (e *Engine) lookOf(app *v1alpha1.Application) *observation {
+	return &observation{
+		engine: e, app: app, instance: object.Instance(e.Namespace, app.Namespace, app.Name), content: status.ContentOf(app),
+	}
+}
+
 // observe looks at an application. It never writes.
 func (e *Engine) observe(ctx context.Context, app *v1alpha1.Application, l look) *observation {
-	o := &observation{engine: e, app: app, look: l, instance: object.Instance(e.Namespace, app.Namespace, app.Name)}
+	o := e.lookOf(app)
+	o.look = l
 	o.findings = append(o.findings, plan.Validate(app)...)
-	o.content = status.ContentOf(app)
 	if l.content != nil {
 		o.content = *l.content
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"sync"
@@ -108,14 +107,14 @@ func (e *Engine) orphans(ctx context.Context, o *observation, project policy.Pro
 }
 
 // surroundings feeds what a look sees of the objects that nobody has.
-func (e *Engine) surroundings(h *maphash.Hash, c Live, app string) {
+func (e *Engine) surroundings(t *inputs, c Live, app string) {
 	at := e.places.of(app)
 	if at == (corner{}) {
 		return
 	}
 	for _, f := range c.Namespace(at.namespace) {
 		if plan.Loose(f) {
-			texts(h, f.UID, f.App)
+			t.texts(f.UID, f.App)
 		}
 	}
 }

@@ -36,6 +36,7 @@ func TestADatedVerdictStands(t *testing.T) {
 	w.commits["c1"], w.head = earlier, "c1"
 	w.idle(t, w.engine(), -1)
 	w.count()
+	w.pairs = newLog()
 	e := w.engine()
 	e.Settings = func() Settings { return Settings{ConfirmRate: 1} }
 	e.pace.turn("another", 100, 1, e.Now())

@@ -2,92 +2,277 @@ package engine
 
 import (
 	"context"
-	"hash/maphash"
+	"crypto/sha256"
+	"encoding/binary"
+	"log/slog"
 	"sync"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/policy"
 )
 
 // quiet remembers, for each application, what the last look was made from, if
 // that look found nothing to do and nothing to say. While all of that is the
 // same, another look would find the same.
 type quiet struct {
-	seed maphash.Seed
-
 	mu   sync.Mutex
-	last map[string]uint64
+	last map[string]mark
+	// adopted are the applications that this process has not looked at: the mark
+	// of another one held.
+	adopted map[string]struct{}
 }
 
-func newQuiet() *quiet {
-	return &quiet{seed: maphash.MakeSeed(), last: map[string]uint64{}}
+// mark names everything that a look at an application depends on.
+type mark struct {
+	// sum means the same in every process that runs the same program with the
+	// same settings; lasting says that it names both.
+	sum     object.Digest
+	lasting bool
+	// others are the objects that do not carry the application's mark and that
+	// the look before had to do with.
+	others object.Digest
+	// The rest is for this process alone.
+	ignore  *Ignore
+	tenancy *policy.Tenancy
+	view    uint64
 }
 
-func (q *quiet) same(app string, mark uint64) bool {
+func newQuiet() *quiet { return &quiet{last: map[string]mark{}, adopted: map[string]struct{}{}} }
+
+// same says whether the last look was made from this; known is false if there
+// was none in this process.
+func (q *quiet) same(app string, now mark) (same, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	last, ok := q.last[app]
-	return ok && last == mark
+	last, known := q.last[app]
+	return known && last == now, known
 }
 
-// keep remembers a look that was quiet, or forgets the one before.
-func (q *quiet) keep(app string, mark uint64, was bool) {
+// keep remembers a look that was quiet, or that there was one that was not.
+func (q *quiet) keep(app string, now mark, was bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.adopted, app)
+	if !was {
+		now = mark{}
+	}
+	q.last[app] = now
+}
+
+// adopt takes over the look of another process.
+func (q *quiet) adopt(app string, now mark) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.last[app] = now
+	q.adopted[app] = struct{}{}
+}
+
+// unread are those of the applications that this process has not looked at
+// because it had no need to.
+func (q *quiet) unread(apps []string) []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.adopted) == 0 {
+		return nil
+	}
+	var out []string
+	for _, app := range apps {
+		if _, ok := q.adopted[app]; ok {
+			out = append(out, app)
+		}
+	}
+	return out
+}
+
+func (q *quiet) forget(app string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.last, app)
-	if was {
-		q.last[app] = mark
+	delete(q.adopted, app)
+}
+
+// still says that the last look at an application would find the same now: the
+// last one of this process or, until there is one, that of the process before.
+func (e *Engine) still(app string, now mark) bool {
+	same, known := e.quiet.same(app, now)
+	if known || !now.lasting {
+		return same
 	}
+	if kept, ok := e.Pairs.Mark(app); !ok || kept != now.sum {
+		return false
+	}
+	e.quiet.adopt(app, now)
+	return true
+}
+
+// settle remembers how a look ended, for the next process too where nothing but
+// the mark has to be known to follow what happens from there on.
+func (e *Engine) settle(ctx context.Context, o *observation, now mark, was bool) {
+	name := e.key(o.app)
+	if len(e.wants.of(name)) == 0 && e.places.of(name) == (corner{}) {
+		// Whatever the look before had to do with: this one had to do with what
+		// carries the mark, and that is in the sum.
+		now.others = object.Digest{}
+	}
+	e.quiet.keep(name, now, was)
+	if !was || !now.lasting || !e.simple(o) {
+		return
+	}
+	if err := e.Pairs.SetMark(name, now.sum); err != nil {
+		slog.WarnContext(ctx, "a look could not be remembered; a restart will look again", "app", name, "error", err)
+	}
+}
+
+// simple says that an application is Synced, that what it was rendered from is
+// named by its revisions alone, and that none of its objects has to be watched
+// otherwise than by its mark.
+func (e *Engine) simple(o *observation) bool {
+	name := e.key(o.app)
+	if o.app.Status.Sync.Status != v1alpha1.SyncStatusCodeSynced || len(e.wants.of(name)) > 0 || len(e.doubts.of(name)) > 0 ||
+		e.places.of(name) != (corner{}) || e.waits(name) {
+		return false
+	}
+	for i, r := range o.rendered {
+		s := o.content.Sources[i]
+		if r == nil && gives(s) || r != nil && (r.Result.Reads == nil || len(r.Needs) > 0 || !r.Made.IsZero()) {
+			return false
+		}
+		// Who may sign is not a part of the mark.
+		if o.cluster.project == nil || policy.Integrity(*o.cluster.project, s.RepoURL).Mode != v1alpha1.SourceIntegrityGPGModeNone {
+			return false
+		}
+	}
+	return true
 }
 
 // fingerprint names everything that a look at an application depends on: the
 // application, its project, the settings, the commit, what the cluster serves,
 // and the facts of the objects that it has or wants. ok is false where one of
 // them cannot be had without a proper look.
-func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (mark uint64, ok bool) {
+func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (now mark, ok bool) {
 	r, err := e.ruling(ctx, app)
 	if err != nil {
-		return 0, false
+		return mark{}, false
 	}
 	c, err := e.knock(ctx, app)
 	if err != nil {
-		return 0, false
+		return mark{}, false
 	}
 	s := e.Settings()
 	revisions, err := e.targets(ctx, app)
 	if err != nil {
-		return 0, false
+		return mark{}, false
 	}
-	var h maphash.Hash
-	h.SetSeed(e.quiet.seed)
-	texts(&h, app.ResourceVersion, c.place.Project)
-	texts(&h, r.versions...)
-	texts(&h, r.project.OwnRepos...)
+	view := c.View()
+	var t inputs
+	t.texts(s.Name, app.ResourceVersion, c.place.Server, c.place.Name, c.place.Project, s.Build.KustomizeOptions)
+	t.list(r.versions)
+	t.list(r.project.OwnRepos)
 	for _, own := range r.project.OwnClusters {
-		texts(&h, own.Server, own.Name)
-		texts(&h, own.Namespaces...)
+		t.texts(own.Server, own.Name)
+		t.list(own.Namespaces)
 	}
-	texts(&h, revisions...)
-	maphash.WriteComparable(&h, s.Ignore)
-	maphash.WriteComparable(&h, s.Tenancy)
-	texts(&h, s.Build.KustomizeOptions)
-	maphash.WriteComparable(&h, c.View().Version)
+	t.list(revisions)
+	t = append(t, view.Content[:]...)
 	for _, f := range c.Managed(object.Instance(e.Namespace, app.Namespace, app.Name)) {
-		texts(&h, f.UID, f.ResourceVersion)
-	}
-	for _, k := range e.wants.of(e.key(app)) {
-		f, _ := c.Fact(k)
-		texts(&h, f.UID, f.ResourceVersion)
+		t.fact(&f)
 	}
 	f, _ := c.Fact(object.Key{Kind: "Namespace", Name: app.Spec.Destination.Namespace})
-	texts(&h, f.UID)
-	e.surroundings(&h, c, e.key(app))
-	return h.Sum64(), true
+	t.texts(f.UID)
+	return mark{
+		sum: t.digest(), lasting: s.Name != "" && !view.Content.IsZero(), others: e.others(c, e.key(app)),
+		ignore: s.Ignore, tenancy: s.Tenancy, view: view.Version,
+	}, true
 }
 
-func texts(h *maphash.Hash, parts ...string) {
-	for _, p := range parts {
-		_, _ = h.WriteString(p)
-		_ = h.WriteByte(0)
+// others names the objects without its mark that an application has to do with;
+// most have to do with none.
+func (e *Engine) others(c Live, app string) object.Digest {
+	wants := e.wants.of(app)
+	if len(wants) == 0 && e.places.of(app) == (corner{}) {
+		return object.Digest{}
 	}
+	var t inputs
+	for _, k := range wants {
+		f, _ := c.Fact(k)
+		t.fact(&f)
+	}
+	e.surroundings(&t, c, app)
+	return t.digest()
+}
+
+// inputs are what a mark is made from, each with its length so that they stay
+// apart.
+type inputs []byte
+
+func (t *inputs) texts(parts ...string) {
+	for _, p := range parts {
+		*t = binary.AppendUvarint(*t, uint64(len(p)))
+		*t = append(*t, p...)
+	}
+}
+
+func (t inputs) digest() object.Digest {
+	sum := sha256.Sum256(t)
+	return object.Digest(sum[:len(object.Digest{})])
+}
+
+func (t *inputs) list(parts []string) {
+	*t = binary.AppendUvarint(*t, uint64(len(parts)))
+	t.texts(parts...)
+}
+
+// fact feeds what a look sees of an object. Its health may change though the
+// object does not: by the script that judges it.
+func (t *inputs) fact(f *object.Fact) {
+	t.texts(f.UID, f.ResourceVersion, string(f.Health.Status), f.Health.Message)
+}
+
+// recall notes what applications read that this process has not looked at, as
+// far as that is known: the render of a commit, on the shelf, says it. It costs a
+// file for each, once, when their repository moves.
+func (e *Engine) recall(ctx context.Context, at place, commit string, apps []string) {
+	for _, name := range e.quiet.unread(apps) {
+		app, err := e.Hub.Application(ctx, name)
+		if err != nil {
+			continue
+		}
+		if o, ok := e.recollection(ctx, app, at, commit); ok {
+			e.stand(o, o.content.Revisions)
+		}
+	}
+}
+
+// recollection is a look as another process made it when a place was at a commit:
+// what was rendered, without the objects.
+func (e *Engine) recollection(ctx context.Context, app *v1alpha1.Application, at place, commit string) (*observation, bool) {
+	d, err := e.knock(ctx, app)
+	if err != nil {
+		return nil, false
+	}
+	o := e.lookOf(app)
+	o.cluster = d
+	o.rendered = make([]*rendered, len(o.content.Sources))
+	o.content.Revisions = make([]string, len(o.content.Sources))
+	for i, s := range o.content.Sources {
+		o.content.Revisions[i] = commit
+		if s.Chart != "" || (place{s.RepoURL, s.TargetRevision}) != at {
+			if o.content.Revisions[i], _, err = e.Sources.Resolve(ctx, manifest.OriginOf(app, s), e.Settings().MaxAge); err != nil {
+				return nil, false
+			}
+		}
+	}
+	for i, s := range o.content.Sources {
+		if !gives(s) {
+			continue
+		}
+		r, ok := e.shelved(o, i)
+		if !ok {
+			return nil, false
+		}
+		o.rendered[i] = r
+	}
+	return o, true
 }

@@ -74,14 +74,14 @@ func (e *Engine) rests(ctx context.Context, app *v1alpha1.Application) bool {
 // refresh looks at an application and tells what it sees, or begins the sync
 // that follows from it.
 func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result, error) {
-	if wait := e.reconfirm(ctx, app); wait > 0 {
-		return Result{After: wait}, nil
-	}
 	start, name := e.Now(), e.key(app)
 	asked := app.Annotations[v1alpha1.AnnotationRefresh]
-	mark, known := e.fingerprint(ctx, app)
-	if known && asked == "" && e.quiet.same(name, mark) {
+	now, known := e.fingerprint(ctx, app)
+	if known && asked == "" && e.still(name, now) {
 		return Result{}, nil
+	}
+	if wait := e.reconfirm(ctx, app); wait > 0 {
+		return Result{After: wait}, nil
 	}
 	o := e.observe(ctx, app, look{asked: asked != "", hard: asked == string(v1alpha1.RefreshTypeHard)})
 	if interrupted(ctx) {
@@ -101,7 +101,7 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 	e.refreshed(ctx, o, start, decision, written != app)
 	err = errors.Join(err, retriable(o.err))
 	due := e.due(o)
-	e.quiet.keep(name, mark,
+	e.settle(ctx, o, now,
 		known && err == nil && decision.After == 0 && due == 0 && o.err == nil && written == app && o.settled() && !e.Ailing(name))
 	if o.plan != nil && !o.settled() && decision.After == 0 {
 		return Result{After: askAgain}, err

@@ -138,13 +138,20 @@ func (r *renders) encode(entry *rendered) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// decodeHead reads what encode made, but for the objects.
+func decodeHead(data []byte) (*rendered, error) {
+	head, _, _ := bytes.Cut(data, []byte("\n"))
+	out := &rendered{}
+	return out, json.Unmarshal(head, out)
+}
+
 // decode reads what encode made.
 func decode(data []byte) (*rendered, error) {
-	head, lines, _ := bytes.Cut(data, []byte("\n"))
-	out := &rendered{}
-	if err := json.Unmarshal(head, out); err != nil {
+	out, err := decodeHead(data)
+	if err != nil {
 		return nil, err
 	}
+	_, lines, _ := bytes.Cut(data, []byte("\n"))
 	for line := range bytes.Lines(lines) {
 		o := &unstructured.Unstructured{}
 		if _, _, ok := frame.Unstructured(line, o); !ok {

@@ -407,6 +407,25 @@ func (e *Engine) answers(ask string) []*rendered {
 	return []*rendered{r}
 }
 
+// shelved is what an earlier process kept of the answer for a source at the
+// revisions at hand, without its objects.
+func (e *Engine) shelved(o *observation, i int) (*rendered, bool) {
+	req := e.request(o, i)
+	ask, err := question(req)
+	if err != nil {
+		return nil, false
+	}
+	data, ok := e.Shelf.Load(ask)
+	if !ok {
+		return nil, false
+	}
+	r, err := decodeHead(data)
+	if err != nil {
+		return nil, false
+	}
+	return r, r.serves(req) && slices.Contains(r.Names, ask+o.revisionsFor(i, o.content.Revisions))
+}
+
 // name notes another revision of an answer.
 func (e *Engine) name(r *rendered, name string) {
 	e.renders.name(r, name)

@@ -97,6 +97,12 @@ func (noPairs) Keep(string, string, []diff.Pair) error { return nil }
 // Drop has nothing to drop.
 func (noPairs) Drop(string) {}
 
+// Mark knows nothing.
+func (noPairs) Mark(string) (object.Digest, bool) { return object.Digest{}, false }
+
+// SetMark keeps nothing.
+func (noPairs) SetMark(string, object.Digest) error { return nil }
+
 // await notes whether an application waits for a kind of its objects to be
 // served or readable.
 func (e *Engine) await(o *observation, waits bool) {
@@ -106,6 +112,14 @@ func (e *Engine) await(o *observation, waits bool) {
 	if waits {
 		e.waiting[e.key(o.app)] = o.cluster.place.Server
 	}
+}
+
+// waits says whether an application waits for a kind.
+func (e *Engine) waits(app string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, waits := e.waiting[app]
+	return waits
 }
 
 // Waiting are the applications to look at when a cluster serves other kinds

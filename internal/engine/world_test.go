@@ -50,6 +50,10 @@ type world struct {
 	live     map[object.Key]*unstructured.Unstructured
 	version  int
 	shelf    Shelf
+	// pairs are what an engine leaves to the next one, and settings how the
+	// installation is called then.
+	pairs    *log
+	settings string
 
 	// lives is how many more writes take effect before the process dies; from
 	// then on nothing gets through in either direction. Negative is for ever.
@@ -69,6 +73,7 @@ var errDead = errors.New("the process is dead")
 func newWorld(app *v1alpha1.Application) *world {
 	w := &world{
 		app: app, commits: map[string]string{}, live: map[object.Key]*unstructured.Unstructured{}, lives: -1, fails: map[string]error{},
+		pairs: newLog(), settings: "as they were",
 		project: &v1alpha1.AppProject{
 			ObjectMeta: metav1.ObjectMeta{Name: "default"},
 			Spec: v1alpha1.AppProjectSpec{
@@ -109,8 +114,11 @@ func (w *world) bump() string {
 func (w *world) engine() *Engine {
 	return New(Options{
 		Namespace: "argocd", Hub: (*hub)(w), Sources: (*sources)(w), Changer: (*sources)(w), Shelf: w.shelf, Renderer: (*renderer)(w), Clusters: (*target)(w),
-		Settings: func() Settings { return Settings{MaxAge: time.Minute, Backoff: plan.DefaultBackoff} },
-		Now:      func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		Settings: func() Settings {
+			return Settings{Name: w.settings, MaxAge: time.Minute, Backoff: plan.DefaultBackoff}
+		},
+		Pairs: w.pairs,
+		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	})
 }
 
@@ -313,10 +321,12 @@ func (c *target) Fits(context.Context, *unstructured.Unstructured) error { retur
 func (c *target) Creatable(context.Context, *unstructured.Unstructured) error { return nil }
 
 func (c *target) View() plan.View {
-	return plan.View{Kube: c.kube, Scopes: map[schema.GroupKind]plan.Scope{
+	v := plan.View{Kube: c.kube, Scopes: map[schema.GroupKind]plan.Scope{
 		{Kind: "ConfigMap"}: plan.ScopeNamespaced, {Kind: "Secret"}: plan.ScopeNamespaced, {Kind: "Namespace"}: plan.ScopeCluster,
 		{Group: "apps", Kind: "Deployment"}: plan.ScopeNamespaced,
 	}}
+	v.Content = v.Digest()
+	return v
 }
 
 func (c *target) Managed(app string) []object.Fact {

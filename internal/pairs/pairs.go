@@ -1,7 +1,9 @@
 // Package pairs remembers on disk which pairs of manifest and live object the
-// server has confirmed, so that a restart asks nothing again. It may be lost
-// at any time, which costs requests and nothing else; it must not be believed
-// when it was changed by anybody else, so each line is sealed.
+// server has confirmed, so that a restart asks nothing again, and what the last
+// look at each application was made from, so that a restart need not look again
+// where all of that is the same. It may be lost at any time, which costs
+// requests and looks and nothing else; it must not be believed when it was
+// changed by anybody else, so each line is sealed.
 package pairs
 
 import (
@@ -13,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,13 +25,15 @@ import (
 	"github.com/towline-cd/towline/internal/core/object"
 )
 
-// line is a pair as it is written. Seal covers the rest.
+// line is a pair as it is written, or the mark of an application. Seal covers
+// the rest.
 type line struct {
-	Scope   string     `json:"scope"`
+	Scope   string     `json:"scope,omitempty"`
 	App     string     `json:"app"`
-	Key     object.Key `json:"key"`
-	Desired string     `json:"desired"`
-	Live    string     `json:"live"`
+	Key     object.Key `json:"key,omitzero"`
+	Desired string     `json:"desired,omitempty"`
+	Live    string     `json:"live,omitempty"`
+	Mark    string     `json:"mark,omitempty"`
 	Seal    string     `json:"seal"`
 }
 
@@ -43,6 +48,8 @@ type Store struct {
 	// total is the number of pairs in apps.
 	total int
 	apps  map[string]known
+	// marks name what the last look at an application was made from.
+	marks map[string]object.Digest
 }
 
 // known are the pairs of an application that were confirmed in one scope: that
@@ -62,11 +69,18 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: filepath.Join(dir, "pairs.log"), key: key, apps: map[string]known{}}
-	if err := s.read(); err != nil {
+	s := &Store{path: filepath.Join(dir, "pairs.log"), key: key, apps: map[string]known{}, marks: map[string]object.Digest{}}
+	whole, err := s.read()
+	if err != nil {
 		return nil, err
 	}
-	return s, s.compact()
+	if !whole || s.wasteful() {
+		return s, s.compact()
+	}
+	if s.file, err = os.OpenFile(s.path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+		return nil, fmt.Errorf("opening the log of confirmed pairs: %w", err)
+	}
+	return s, nil
 }
 
 // sealKey is the key of this folder's seals, made with the folder.
@@ -88,31 +102,56 @@ func sealKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-func (s *Store) read() error {
+// read takes over what the log says, and reports whether it is whole: one that
+// is not cannot be added to.
+func (s *Store) read() (whole bool, err error) {
 	f, err := os.Open(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return true, nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading confirmed pairs: %w", err)
+		return false, fmt.Errorf("reading confirmed pairs: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	scanner := bufio.NewScanner(f)
-	for scanner.Scan() {
+	whole = true
+	for from := bufio.NewReaderSize(f, longest); ; {
+		text, err := from.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			// The last line is torn if there is anything after the one before.
+			return whole && len(text) == 0, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("reading confirmed pairs: %w", err)
+		}
 		var l line
 		// A line that was torn by a crash, or that is not ours, says nothing.
-		if json.Unmarshal(scanner.Bytes(), &l) != nil || !hmac.Equal([]byte(l.Seal), []byte(s.seal(l))) {
+		if json.Unmarshal(text, &l) != nil || !hmac.Equal([]byte(l.Seal), []byte(s.seal(l))) {
+			whole = false
 			continue
 		}
-		p := diff.Pair{Key: l.Key}
-		if digest(l.Desired, &p.Desired) && digest(l.Live, &p.Live) {
-			s.put(l.App, l.Scope, p)
+		s.lines++
+		s.take(l)
+	}
+}
+
+// longest is how long a line may be; names have at most some hundred bytes.
+const longest = 64 << 10
+
+// take takes over what a line says.
+func (s *Store) take(l line) {
+	var mark object.Digest
+	if l.Mark != "" {
+		if digest(l.Mark, &mark) {
+			s.marks[l.App] = mark
 		}
+		return
 	}
-	if err := scanner.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("reading confirmed pairs: %w", err)
+	p := diff.Pair{Key: l.Key}
+	if digest(l.Desired, &p.Desired) && digest(l.Live, &p.Live) {
+		s.put(l.App, l.Scope, p)
 	}
-	return nil
 }
 
 func digest(text string, into *object.Digest) bool {
@@ -149,15 +188,46 @@ func (s *Store) Keep(app, scope string, pairs []diff.Pair) error {
 			continue
 		}
 		s.put(app, scope, p)
-		if err := s.write(app, scope, p); err != nil {
+		if err := s.write(s.file, lineOf(app, scope, p)); err != nil {
 			return err
 		}
 	}
-	if s.lines > 1000 && s.lines > 3*s.total {
+	return s.tidy()
+}
+
+// Mark names what the last look at an application was made from, if it was worth
+// remembering.
+func (s *Store) Mark(app string) (object.Digest, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mark, ok := s.marks[app]
+	return mark, ok && !mark.IsZero()
+}
+
+// SetMark remembers a look at an application; none is the zero mark. What is
+// known already is not written again.
+func (s *Store) SetMark(app string, mark object.Digest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.marks[app] == mark {
+		return nil
+	}
+	s.marks[app] = mark
+	if err := s.write(s.file, line{App: app, Mark: mark.String()}); err != nil {
+		return err
+	}
+	return s.tidy()
+}
+
+// tidy compacts the log where most of it does not count any more.
+func (s *Store) tidy() error {
+	if s.wasteful() {
 		return s.compactLocked()
 	}
 	return nil
 }
+
+func (s *Store) wasteful() bool { return s.lines > 1000 && s.lines > 3*(s.total+len(s.marks)) }
 
 // Drop forgets an application.
 func (s *Store) Drop(app string) {
@@ -165,6 +235,7 @@ func (s *Store) Drop(app string) {
 	defer s.mu.Unlock()
 	s.total -= len(s.apps[app].pairs)
 	delete(s.apps, app)
+	delete(s.marks, app)
 }
 
 // Close closes the log.
@@ -191,14 +262,17 @@ func (s *Store) put(app, scope string, p diff.Pair) {
 	s.total += len(k.pairs) - before
 }
 
-func (s *Store) write(app, scope string, p diff.Pair) error {
-	l := line{Scope: scope, App: app, Key: p.Key, Desired: p.Desired.String(), Live: p.Live.String()}
+func lineOf(app, scope string, p diff.Pair) line {
+	return line{Scope: scope, App: app, Key: p.Key, Desired: p.Desired.String(), Live: p.Live.String()}
+}
+
+func (s *Store) write(to io.Writer, l line) error {
 	l.Seal = s.seal(l)
 	raw, err := json.Marshal(l)
 	if err != nil {
 		return fmt.Errorf("encoding a confirmed pair: %w", err)
 	}
-	if _, err := s.file.Write(append(raw, '\n')); err != nil {
+	if _, err := to.Write(append(raw, '\n')); err != nil {
 		return fmt.Errorf("writing a confirmed pair: %w", err)
 	}
 	s.lines++
@@ -207,7 +281,11 @@ func (s *Store) write(app, scope string, p diff.Pair) error {
 
 func (s *Store) seal(l line) string {
 	h := hmac.New(sha256.New, s.key)
-	for _, part := range []string{l.Scope, l.App, l.Key.Group, l.Key.Kind, l.Key.Namespace, l.Key.Name, l.Desired, l.Live} {
+	parts := []string{l.Scope, l.App, l.Key.Group, l.Key.Kind, l.Key.Namespace, l.Key.Name, l.Desired, l.Live}
+	if l.Mark != "" {
+		parts = append(parts, l.Mark)
+	}
+	for _, part := range parts {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
@@ -230,14 +308,35 @@ func (s *Store) compactLocked() error {
 		_ = s.file.Close()
 	}
 	s.file, s.lines = temp, 0
+	if err := s.writeAll(temp); err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
+	}
+	if err := os.Rename(temp.Name(), s.path); err != nil {
+		return fmt.Errorf("compacting confirmed pairs: %w", err)
+	}
+	return nil
+}
+
+// writeAll writes what counts.
+func (s *Store) writeAll(to io.Writer) error {
+	out := bufio.NewWriterSize(to, longest)
 	for app, k := range s.apps {
 		for _, p := range k.pairs {
-			if err := s.write(app, k.scope, p); err != nil {
-				return errors.Join(err, os.Remove(temp.Name()))
+			if err := s.write(out, lineOf(app, k.scope, p)); err != nil {
+				return err
 			}
 		}
 	}
-	if err := os.Rename(temp.Name(), s.path); err != nil {
+	for app, mark := range s.marks {
+		if mark.IsZero() {
+			delete(s.marks, app)
+			continue
+		}
+		if err := s.write(out, line{App: app, Mark: mark.String()}); err != nil {
+			return err
+		}
+	}
+	if err := out.Flush(); err != nil {
 		return fmt.Errorf("compacting confirmed pairs: %w", err)
 	}
 	return nil

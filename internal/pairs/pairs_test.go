@@ -105,6 +105,64 @@ func TestLogDoesNotGrowWithoutEnd(t *testing.T) {
 	}
 }
 
+// TestRestartKnowsTheMarks: the last one counts, and none after it was taken
+// back; what is added to the log of another process is read after it.
+func TestRestartKnowsTheMarks(t *testing.T) {
+	dir := t.TempDir()
+	for n := range byte(3) {
+		s := open(t, dir)
+		if mark, ok := s.Mark("shop"); ok != (n > 0) || ok && mark != (object.Digest{n}) {
+			t.Errorf("start %d: %v, %v", n, mark, ok)
+		}
+		keep(t, s, "shop", pair("a", n))
+		for _, app := range []string{"shop", "cart"} {
+			if err := s.SetMark(app, object.Digest{n + 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.SetMark("cart", object.Digest{}); err != nil {
+			t.Fatal(err)
+		}
+		if mark, ok := s.Mark("cart"); ok {
+			t.Errorf("start %d: a mark that was taken back is %v", n, mark)
+		}
+		_ = s.Close()
+	}
+	s := open(t, dir)
+	if mark, ok := s.Mark("cart"); ok {
+		t.Errorf("a mark that was taken back is %v", mark)
+	}
+	if d := cmp.Diff([]diff.Pair{pair("a", 2)}, load(s, "shop")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	s.Drop("shop")
+	if mark, ok := s.Mark("shop"); ok {
+		t.Errorf("the mark of one that is gone is %v", mark)
+	}
+}
+
+// TestATornLineTakesNothingAlong: what is written after a crash is read.
+func TestATornLineTakesNothingAlong(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	keep(t, s, "shop", pair("a", 1))
+	_ = s.Close()
+	path := filepath.Join(dir, "pairs.log")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(raw, []byte(`{"app":"shop","ke`)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	keep(t, s, "shop", pair("b", 2))
+	_ = s.Close()
+	if d := cmp.Diff([]diff.Pair{pair("a", 1), pair("b", 2)}, load(open(t, dir), "shop")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestDrop(t *testing.T) {
 	s := open(t, t.TempDir())
 	keep(t, s, "shop", pair("a", 1))

@@ -36,6 +36,9 @@ import (
 
 // Settings are what the config maps say, with defaults where they are silent.
 type Settings struct {
+	// Name names all that the config maps say, to other processes too; only a
+	// Store gives one.
+	Name object.Digest
 	// Reconciliation is how often repositories are looked at; zero means only
 	// when something asks for it. Jitter is added at random, so that a fleet
 	// does not look all at once.
@@ -161,6 +164,15 @@ func parse(data, params map[string]string) Settings {
 	slices.Sort(s.Problems)
 	slices.Sort(s.NotHonoured)
 	return s
+}
+
+// nameOf names the content of a config map.
+func nameOf(data map[string]string) object.Digest {
+	var out object.Digest
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		out = object.Combine(out, object.Combine(object.DigestOfText(key), object.DigestOfText(data[key])))
+	}
+	return out
 }
 
 // honoured are the keys that are read elsewhere.
@@ -399,8 +411,9 @@ func (s *Store) set(ctx context.Context, next Settings) {
 		slog.WarnContext(ctx, "settings are not honoured by this version",
 			"configMap", v1alpha1.ConfigMapSettings, "keys", next.NotHonoured)
 	}
-	s.current.Store(&next)
 	of := raw{data: s.data[v1alpha1.ConfigMapSettings], params: s.data[v1alpha1.ConfigMapCmdParams]}
+	next.Name = object.Combine(nameOf(of.data), nameOf(of.params))
+	s.current.Store(&next)
 	s.signOn.raw.Store(&of)
 	s.hooks.want(sso.Refers(of.data))
 	s.clusters.enable(ctx, !next.NotInCluster)

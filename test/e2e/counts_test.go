@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
@@ -51,17 +55,18 @@ func (f *fixture) count(since int) (tallied, int) {
 	return out, len(all)
 }
 
-// rendered are the renders that were kept, with when each was.
-func (f *fixture) rendered() map[string]time.Time {
+// rendered are the renders that were kept. One that is made anew is another
+// file; one that is read stays the same.
+func (f *fixture) rendered() map[string]os.FileInfo {
 	f.Helper()
 	files, err := filepath.Glob(filepath.Join(f.data, "renders", "*"))
 	f.must(err)
-	out := map[string]time.Time{}
+	out := map[string]os.FileInfo{}
 	for _, name := range files {
 		info, err := os.Stat(name)
 		f.must(err)
 		if filepath.Base(name) != "shelf.key" {
-			out[name] = info.ModTime()
+			out[name] = info
 		}
 	}
 	return out
@@ -78,8 +83,8 @@ func countedObject(i, j int, value string) (path, text string) {
 }
 
 // TestCounts: a first sync of many applications from one repository, a refresh
-// of all of them without a change, a push that concerns one, one that takes
-// objects away, and a while in which nothing happens.
+// of all of them without a change, a restart, a push that concerns one, one that
+// takes objects away, and a while in which nothing happens.
 func TestCounts(t *testing.T) {
 	f := setup(t)
 	files := map[string]string{}
@@ -98,6 +103,7 @@ func TestCounts(t *testing.T) {
 	// An audit asks about an object now and then; that is for another test.
 	f.start("--audit", "0")
 	at := f.countFirst()
+	at = f.countRestart(at)
 	at = f.countRefresh(at)
 	at = f.countPush(at)
 	at = f.countPrune(at)
@@ -155,6 +161,58 @@ func (f *fixture) countRefresh(at int) int {
 	return at
 }
 
+// looks are the applications that were looked at since a place in the log.
+func (f *fixture) looks(since int) (out []string) {
+	for _, m := range lookLine.FindAllStringSubmatch(f.log.String()[since:], -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+var lookLine = regexp.MustCompile(`msg=refreshed app=(\S+)`)
+
+// countRestart: who finds everything as it was looks at nothing, and where
+// something was changed meanwhile at that alone.
+func (f *fixture) countRestart(at int) int {
+	f.Helper()
+	again := func(meanwhile func(), settled func()) []string {
+		f.kill()
+		meanwhile()
+		since := len(f.log.String())
+		f.start(f.flags...)
+		settled()
+		time.Sleep(time.Second)
+		return slices.Compact(slices.Sorted(slices.Values(f.looks(since))))
+	}
+	if looked := again(func() {}, func() {}); len(looked) != 0 {
+		f.Errorf("a restart looked at %v, and nothing had changed", looked)
+	}
+	got, at := f.count(at)
+	if got.applies+got.dryRuns+got.reads+len(got.patches) != 0 {
+		f.Errorf("a restart made %d applies, %d dry-runs and %d reads, and wrote %v", got.applies, got.dryRuns, got.reads, got.patches)
+	}
+	name := countedName(4)
+	looked := again(func() {
+		f.kubectl("-n", f.dest, "patch", "configmap", name+"-0", "--type=merge", "-p", `{"data":{"v":"changed while nobody was there"}}`)
+	}, func() {
+		f.awaitObject(configMaps, name+"-0", func(u *unstructured.Unstructured) bool {
+			v, _, _ := unstructured.NestedString(u.Object, "data", "v")
+			return v == "1"
+		})
+		f.await(name, "idle", func(app *v1alpha1.Application) bool {
+			return app.Operation == nil && app.Status.Sync.Status == v1alpha1.SyncStatusCodeSynced
+		})
+	})
+	if !slices.Equal(looked, []string{name}) {
+		f.Errorf("a restart looked at %v, and only %s had changed", looked, name)
+	}
+	got, at = f.count(at)
+	if got.applies != 1 || len(got.patches) != 1 {
+		f.Errorf("a restart with one changed object made %d applies, and wrote %v", got.applies, got.patches)
+	}
+	return at
+}
+
 // countPush: who read nothing of what changed is not rendered and not written.
 func (f *fixture) countPush(at int) int {
 	f.Helper()
@@ -171,8 +229,8 @@ func (f *fixture) countPush(at int) int {
 	// What comes of it for the others comes a moment later.
 	time.Sleep(time.Second)
 	more := 0
-	for name, when := range f.rendered() {
-		if !renders[name].Equal(when) {
+	for name, now := range f.rendered() {
+		if was, ok := renders[name]; !ok || !os.SameFile(was, now) {
 			more++
 		}
 	}

@@ -128,8 +128,10 @@ type Input struct {
 
 // View is what a cluster serves, as far as it told.
 type View struct {
-	// Version moves with every change of the view.
+	// Version moves with every change of the view, and Content names what it says
+	// (see Digest); zero is that nobody did.
 	Version uint64
+	Content object.Digest
 	// Scopes tells where objects of a kind live. A kind that the cluster does
 	// not serve is missing.
 	Scopes map[schema.GroupKind]Scope
