@@ -54,7 +54,7 @@ func (e *Engine) Audit(ctx context.Context, name string) (right bool, err error)
 	e.doubt(name, it.Key)
 	// Nor does the look that it came from stand.
 	e.quiet.forget(name)
-	return false, e.Pairs.SetMark(name, object.Digest{})
+	return false, e.Pairs.SetMark(name, object.Seen{})
 }
 
 // sample picks the next object that the gate vouches for.

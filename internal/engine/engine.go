@@ -170,8 +170,8 @@ type Pairs interface {
 	Drop(app string)
 	// Mark is that of the last look at an application that was worth remembering;
 	// the zero mark of SetMark is none.
-	Mark(app string) (mark object.Digest, ok bool)
-	SetMark(app string, mark object.Digest) error
+	Mark(app string) (mark object.Seen, ok bool)
+	SetMark(app string, mark object.Seen) error
 }
 
 // Settings are the knobs that may change while the engine runs.
@@ -271,6 +271,7 @@ type Engine struct {
 	wants      *wants
 	doubts     *wants
 	quiet      *quiet
+	moves      *moves
 	written    *writes
 	// removed has what was deleted with an application, by UID: until the watch
 	// tells that it is gone, nobody deletes it again.
@@ -338,6 +339,7 @@ func New(o Options) *Engine {
 		wants:      newWants(),
 		doubts:     newWants(),
 		quiet:      newQuiet(),
+		moves:      newMoves(),
 		written:    newWrites(),
 		removed:    newWrites(),
 		drifts:     newDrifts(),

@@ -131,13 +131,51 @@ func (e *Engine) Touched(ctx context.Context, of manifest.Origin, from, to strin
 	if e.Changer == nil {
 		return append(others, level...)
 	}
-	changes, err := e.Changer.Changes(ctx, of, from, to)
+	changes, err := e.moves.of(move{p, from, to}, func() ([]reads.Change, error) { return e.Changer.Changes(ctx, of, from, to) })
 	if err != nil {
 		slog.WarnContext(ctx, "comparing commits failed; all applications of the repository are looked at",
 			"repository", of.RepoURL, "from", short(from), "to", short(to), "error", err)
 		return append(others, level...)
 	}
 	return append(others, e.footprints.move(p, level, to, changes)...)
+}
+
+// move is one of a place from one commit to another.
+type move struct {
+	place
+	from, to string
+}
+
+// moves remembers what differs between commits, for many applications that ask
+// one after the other. A comparison that failed is made again.
+type moves struct {
+	mu    sync.Mutex
+	known map[move]func() ([]reads.Change, error)
+}
+
+// mostMoves is how many are remembered.
+const mostMoves = 64
+
+func newMoves() *moves { return &moves{known: map[move]func() ([]reads.Change, error){}} }
+
+func (m *moves) of(which move, compare func() ([]reads.Change, error)) ([]reads.Change, error) {
+	m.mu.Lock()
+	found, ok := m.known[which]
+	if !ok {
+		if len(m.known) >= mostMoves {
+			clear(m.known)
+		}
+		found = sync.OnceValues(compare)
+		m.known[which] = found
+	}
+	m.mu.Unlock()
+	changes, err := found()
+	if err != nil {
+		m.mu.Lock()
+		delete(m.known, which)
+		m.mu.Unlock()
+	}
+	return changes, err
 }
 
 // stand notes what an application read. What it read of a place that it names

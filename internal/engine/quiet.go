@@ -26,9 +26,9 @@ type quiet struct {
 
 // mark names everything that a look at an application depends on.
 type mark struct {
-	// sum means the same in every process that runs the same program with the
+	// seen means the same in every process that runs the same program with the
 	// same settings; lasting says that it names both.
-	sum     object.Digest
+	seen    object.Seen
 	lasting bool
 	// others are the objects that do not carry the application's mark and that
 	// the look before had to do with.
@@ -39,6 +39,11 @@ type mark struct {
 	view    uint64
 }
 
+func (m mark) equal(other mark) bool {
+	return m.seen.Equal(other.seen) && m.lasting == other.lasting && m.others == other.others &&
+		m.ignore == other.ignore && m.tenancy == other.tenancy && m.view == other.view
+}
+
 func newQuiet() *quiet { return &quiet{last: map[string]mark{}, adopted: map[string]struct{}{}} }
 
 // same says whether the last look was made from this; known is false if there
@@ -47,7 +52,7 @@ func (q *quiet) same(app string, now mark) (same, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	last, known := q.last[app]
-	return known && last == now, known
+	return known && last.equal(now), known
 }
 
 // keep remembers a look that was quiet, or that there was one that was not.
@@ -95,15 +100,36 @@ func (q *quiet) forget(app string) {
 
 // still says that the last look at an application would find the same now: the
 // last one of this process or, until there is one, that of the process before.
-func (e *Engine) still(app string, now mark) bool {
-	same, known := e.quiet.same(app, now)
+func (e *Engine) still(ctx context.Context, app *v1alpha1.Application, now mark) bool {
+	name := e.key(app)
+	same, known := e.quiet.same(name, now)
 	if known || !now.lasting {
 		return same
 	}
-	if kept, ok := e.Pairs.Mark(app); !ok || kept != now.sum {
+	kept, ok := e.Pairs.Mark(name)
+	if !ok || kept.Sum != now.seen.Sum || len(kept.Revisions) != len(now.seen.Revisions) {
 		return false
 	}
-	e.quiet.adopt(app, now)
+	// The mark that was kept stays: what was rendered is known by its commits.
+	e.quiet.adopt(name, now)
+	if kept.Equal(now.seen) || e.unmoved(ctx, app, kept.Revisions, now.seen.Revisions) {
+		return true
+	}
+	e.quiet.forget(name)
+	return false
+}
+
+// unmoved says that commits since a look of another process changed nothing that
+// the application read.
+func (e *Engine) unmoved(ctx context.Context, app *v1alpha1.Application, was, is []string) bool {
+	for i, s := range app.Sources() {
+		if was[i] == is[i] {
+			continue
+		}
+		if s.Chart != "" || len(e.Touched(ctx, manifest.OriginOf(app, s), was[i], is[i], []string{e.key(app)})) > 0 {
+			return false
+		}
+	}
 	return true
 }
 
@@ -120,7 +146,7 @@ func (e *Engine) settle(ctx context.Context, o *observation, now mark, was bool)
 	if !was || !now.lasting || !e.simple(o) {
 		return
 	}
-	if err := e.Pairs.SetMark(name, now.sum); err != nil {
+	if err := e.Pairs.SetMark(name, now.seen); err != nil {
 		slog.WarnContext(ctx, "a look could not be remembered; a restart will look again", "app", name, "error", err)
 	}
 }
@@ -174,7 +200,6 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (no
 		t.texts(own.Server, own.Name)
 		t.list(own.Namespaces)
 	}
-	t.list(revisions)
 	t = append(t, view.Content[:]...)
 	for _, f := range c.Managed(object.Instance(e.Namespace, app.Namespace, app.Name)) {
 		t.fact(&f)
@@ -182,7 +207,7 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (no
 	f, _ := c.Fact(object.Key{Kind: "Namespace", Name: app.Spec.Destination.Namespace})
 	t.texts(f.UID)
 	return mark{
-		sum: t.digest(), lasting: s.Name != "" && !view.Content.IsZero(), others: e.others(c, e.key(app)),
+		seen: object.Seen{Sum: t.digest(), Revisions: revisions}, lasting: s.Name != "" && !view.Content.IsZero(), others: e.others(c, e.key(app)),
 		ignore: s.Ignore, tenancy: s.Tenancy, view: view.Version,
 	}, true
 }

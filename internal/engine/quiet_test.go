@@ -17,11 +17,11 @@ import (
 // log is what one engine leaves to the next, in memory.
 type log struct {
 	pairs map[string]map[object.Key]diff.Pair
-	marks map[string]object.Digest
+	marks map[string]object.Seen
 }
 
 func newLog() *log {
-	return &log{pairs: map[string]map[object.Key]diff.Pair{}, marks: map[string]object.Digest{}}
+	return &log{pairs: map[string]map[object.Key]diff.Pair{}, marks: map[string]object.Seen{}}
 }
 
 func (l *log) Load(app, scope string) []diff.Pair {
@@ -44,12 +44,12 @@ func (l *log) Keep(app, scope string, pairs []diff.Pair) error {
 
 func (l *log) Drop(app string) { delete(l.marks, app) }
 
-func (l *log) Mark(app string) (object.Digest, bool) {
+func (l *log) Mark(app string) (object.Seen, bool) {
 	mark, ok := l.marks[app]
 	return mark, ok && !mark.IsZero()
 }
 
-func (l *log) SetMark(app string, mark object.Digest) error {
+func (l *log) SetMark(app string, mark object.Seen) error {
 	l.marks[app] = mark
 	return nil
 }
@@ -151,7 +151,7 @@ func TestWhatTakesMoreThanAMarkIsLookedAt(t *testing.T) {
 				t.Fatalf("it is %s", w.app.Status.Sync.Status)
 			}
 			if mark, ok := w.pairs.Mark("shop"); ok {
-				t.Errorf("%s is left to the next process", mark)
+				t.Errorf("%v is left to the next process", mark)
 			}
 		})
 	}
@@ -221,6 +221,36 @@ func TestAProcessThatDidNotLookKnowsWhomAPushConcerns(t *testing.T) {
 	}
 }
 
+// TestARestartAfterACommitElsewhere: what was read is the same, and the next
+// process need not look; after a commit of its own, or one that cannot be
+// compared, it has to.
+func TestARestartAfterACommitElsewhere(t *testing.T) {
+	w, _ := rested(t)
+	w.push("c2", twoWaves, map[string]string{"README.md": "hello"})
+	for range 2 {
+		e := w.idle(t, w.engine(), -1)
+		if _, known := e.quiet.adopted["shop"]; !known || w.writes() != 0 || w.app.Status.Sync.Revision != "c1" {
+			t.Errorf("adopted is %v, %d writes, revision %s", known, w.writes(), w.app.Status.Sync.Revision)
+		}
+		w.push("c3", twoWaves, map[string]string{"README.md": "again"})
+		if woken := w.touched(t, e, "c2", "c3"); len(woken) != 0 {
+			t.Errorf("woken are %v", woken)
+		}
+		w.head = "c2"
+	}
+	w.push("c3", earlier, nil)
+	e := w.idle(t, w.engine(), -1)
+	if _, known := e.quiet.adopted["shop"]; known || w.renders != 1 || w.app.Status.Sync.Revision != "c3" {
+		t.Errorf("adopted is %v, %d renders, revision %s", known, w.renders, w.app.Status.Sync.Revision)
+	}
+	w.push("c4", earlier, map[string]string{"README.md": "hello"})
+	w.fails["changes"] = errDead
+	e = w.idle(t, w.engine(), -1)
+	if _, known := e.quiet.adopted["shop"]; known {
+		t.Error("it was adopted though nobody could compare")
+	}
+}
+
 // TestAnAuditTakesALookBack: where it finds that the gate was wrong neither this
 // process nor the next one rests on that look.
 func TestAnAuditTakesALookBack(t *testing.T) {
@@ -243,7 +273,7 @@ func TestAnAuditTakesALookBack(t *testing.T) {
 		}
 	}
 	if mark, ok := w.pairs.Mark("shop"); ok {
-		t.Errorf("%s is still left to the next process", mark)
+		t.Errorf("%v is still left to the next process", mark)
 	}
 	w.idle(t, e, -1)
 	if w.applied[k] != 1 {

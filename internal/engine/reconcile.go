@@ -77,7 +77,7 @@ func (e *Engine) refresh(ctx context.Context, app *v1alpha1.Application) (Result
 	start, name := e.Now(), e.key(app)
 	asked := app.Annotations[v1alpha1.AnnotationRefresh]
 	now, known := e.fingerprint(ctx, app)
-	if known && asked == "" && e.still(name, now) {
+	if known && asked == "" && e.still(ctx, app, now) {
 		return Result{}, nil
 	}
 	if wait := e.reconfirm(ctx, app); wait > 0 {

@@ -98,10 +98,10 @@ func (noPairs) Keep(string, string, []diff.Pair) error { return nil }
 func (noPairs) Drop(string) {}
 
 // Mark knows nothing.
-func (noPairs) Mark(string) (object.Digest, bool) { return object.Digest{}, false }
+func (noPairs) Mark(string) (object.Seen, bool) { return object.Seen{}, false }
 
 // SetMark keeps nothing.
-func (noPairs) SetMark(string, object.Digest) error { return nil }
+func (noPairs) SetMark(string, object.Seen) error { return nil }
 
 // await notes whether an application waits for a kind of its objects to be
 // served or readable.

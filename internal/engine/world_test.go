@@ -255,6 +255,9 @@ func (t traced) Same(r reads.Read) (bool, error) {
 func (s *sources) Changes(_ context.Context, _ manifest.Origin, from, to string) ([]reads.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := (*world)(s).read("changes"); err != nil {
+		return nil, err
+	}
 	var out []reads.Change
 	if s.commits[from] != s.commits[to] {
 		out = append(out, reads.Change{Path: "all.yaml"})

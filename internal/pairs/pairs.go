@@ -34,6 +34,7 @@ type line struct {
 	Desired string     `json:"desired,omitempty"`
 	Live    string     `json:"live,omitempty"`
 	Mark    string     `json:"mark,omitempty"`
+	Commits []string   `json:"commits,omitempty"`
 	Seal    string     `json:"seal"`
 }
 
@@ -49,7 +50,7 @@ type Store struct {
 	total int
 	apps  map[string]known
 	// marks name what the last look at an application was made from.
-	marks map[string]object.Digest
+	marks map[string]object.Seen
 }
 
 // known are the pairs of an application that were confirmed in one scope: that
@@ -69,7 +70,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: filepath.Join(dir, "pairs.log"), key: key, apps: map[string]known{}, marks: map[string]object.Digest{}}
+	s := &Store{path: filepath.Join(dir, "pairs.log"), key: key, apps: map[string]known{}, marks: map[string]object.Seen{}}
 	whole, err := s.read()
 	if err != nil {
 		return nil, err
@@ -141,9 +142,9 @@ const longest = 64 << 10
 
 // take takes over what a line says.
 func (s *Store) take(l line) {
-	var mark object.Digest
 	if l.Mark != "" {
-		if digest(l.Mark, &mark) {
+		mark := object.Seen{Revisions: l.Commits}
+		if digest(l.Mark, &mark.Sum) {
 			s.marks[l.App] = mark
 		}
 		return
@@ -197,7 +198,7 @@ func (s *Store) Keep(app, scope string, pairs []diff.Pair) error {
 
 // Mark names what the last look at an application was made from, if it was worth
 // remembering.
-func (s *Store) Mark(app string) (object.Digest, bool) {
+func (s *Store) Mark(app string) (object.Seen, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mark, ok := s.marks[app]
@@ -206,14 +207,14 @@ func (s *Store) Mark(app string) (object.Digest, bool) {
 
 // SetMark remembers a look at an application; none is the zero mark. What is
 // known already is not written again.
-func (s *Store) SetMark(app string, mark object.Digest) error {
+func (s *Store) SetMark(app string, mark object.Seen) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.marks[app] == mark {
+	if s.marks[app].Equal(mark) {
 		return nil
 	}
 	s.marks[app] = mark
-	if err := s.write(s.file, line{App: app, Mark: mark.String()}); err != nil {
+	if err := s.write(s.file, markLine(app, mark)); err != nil {
 		return err
 	}
 	return s.tidy()
@@ -266,6 +267,10 @@ func lineOf(app, scope string, p diff.Pair) line {
 	return line{Scope: scope, App: app, Key: p.Key, Desired: p.Desired.String(), Live: p.Live.String()}
 }
 
+func markLine(app string, mark object.Seen) line {
+	return line{App: app, Mark: mark.Sum.String(), Commits: mark.Revisions}
+}
+
 func (s *Store) write(to io.Writer, l line) error {
 	l.Seal = s.seal(l)
 	raw, err := json.Marshal(l)
@@ -283,7 +288,7 @@ func (s *Store) seal(l line) string {
 	h := hmac.New(sha256.New, s.key)
 	parts := []string{l.Scope, l.App, l.Key.Group, l.Key.Kind, l.Key.Namespace, l.Key.Name, l.Desired, l.Live}
 	if l.Mark != "" {
-		parts = append(parts, l.Mark)
+		parts = append(append(parts, l.Mark), l.Commits...)
 	}
 	for _, part := range parts {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
@@ -332,7 +337,7 @@ func (s *Store) writeAll(to io.Writer) error {
 			delete(s.marks, app)
 			continue
 		}
-		if err := s.write(out, line{App: app, Mark: mark.String()}); err != nil {
+		if err := s.write(out, markLine(app, mark)); err != nil {
 			return err
 		}
 	}

@@ -105,22 +105,26 @@ func TestLogDoesNotGrowWithoutEnd(t *testing.T) {
 	}
 }
 
+func seen(n byte) object.Seen {
+	return object.Seen{Sum: object.Digest{n}, Revisions: []string{"c1", string('a' + rune(n))}}
+}
+
 // TestRestartKnowsTheMarks: the last one counts, and none after it was taken
 // back; what is added to the log of another process is read after it.
 func TestRestartKnowsTheMarks(t *testing.T) {
 	dir := t.TempDir()
 	for n := range byte(3) {
 		s := open(t, dir)
-		if mark, ok := s.Mark("shop"); ok != (n > 0) || ok && mark != (object.Digest{n}) {
+		if mark, ok := s.Mark("shop"); ok != (n > 0) || ok && !mark.Equal(seen(n)) {
 			t.Errorf("start %d: %v, %v", n, mark, ok)
 		}
 		keep(t, s, "shop", pair("a", n))
 		for _, app := range []string{"shop", "cart"} {
-			if err := s.SetMark(app, object.Digest{n + 1}); err != nil {
+			if err := s.SetMark(app, seen(n+1)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.SetMark("cart", object.Digest{}); err != nil {
+		if err := s.SetMark("cart", object.Seen{}); err != nil {
 			t.Fatal(err)
 		}
 		if mark, ok := s.Mark("cart"); ok {

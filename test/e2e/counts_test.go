@@ -104,8 +104,9 @@ func TestCounts(t *testing.T) {
 	f.start("--audit", "0")
 	at := f.countFirst()
 	at = f.countRestart(at)
-	at = f.countRefresh(at)
 	at = f.countPush(at)
+	at = f.countStart(at)
+	at = f.countRefresh(at)
 	at = f.countPrune(at)
 	time.Sleep(time.Second)
 	idle, _ := f.count(at)
@@ -171,28 +172,39 @@ func (f *fixture) looks(since int) (out []string) {
 
 var lookLine = regexp.MustCompile(`msg=refreshed app=(\S+)`)
 
-// countRestart: who finds everything as it was looks at nothing, and where
-// something was changed meanwhile at that alone.
-func (f *fixture) countRestart(at int) int {
+// again ends the process and starts it again, and says which applications it
+// looked at then.
+func (f *fixture) again(meanwhile, settled func()) []string {
 	f.Helper()
-	again := func(meanwhile func(), settled func()) []string {
-		f.kill()
-		meanwhile()
-		since := len(f.log.String())
-		f.start(f.flags...)
-		settled()
-		time.Sleep(time.Second)
-		return slices.Compact(slices.Sorted(slices.Values(f.looks(since))))
-	}
-	if looked := again(func() {}, func() {}); len(looked) != 0 {
+	f.kill()
+	meanwhile()
+	since := len(f.log.String())
+	f.start(f.flags...)
+	settled()
+	time.Sleep(time.Second)
+	return slices.Compact(slices.Sorted(slices.Values(f.looks(since))))
+}
+
+// countStart: who finds everything as it was looks at nothing, also where the
+// repository has moved on since without a change of theirs.
+func (f *fixture) countStart(at int) int {
+	f.Helper()
+	if looked := f.again(func() {}, func() {}); len(looked) != 0 {
 		f.Errorf("a restart looked at %v, and nothing had changed", looked)
 	}
 	got, at := f.count(at)
 	if got.applies+got.dryRuns+got.reads+len(got.patches) != 0 {
 		f.Errorf("a restart made %d applies, %d dry-runs and %d reads, and wrote %v", got.applies, got.dryRuns, got.reads, got.patches)
 	}
+	return at
+}
+
+// countRestart: where something was changed meanwhile that alone is looked at.
+func (f *fixture) countRestart(at int) int {
+	f.Helper()
+	at = f.countStart(at)
 	name := countedName(4)
-	looked := again(func() {
+	looked := f.again(func() {
 		f.kubectl("-n", f.dest, "patch", "configmap", name+"-0", "--type=merge", "-p", `{"data":{"v":"changed while nobody was there"}}`)
 	}, func() {
 		f.awaitObject(configMaps, name+"-0", func(u *unstructured.Unstructured) bool {
@@ -206,7 +218,7 @@ func (f *fixture) countRestart(at int) int {
 	if !slices.Equal(looked, []string{name}) {
 		f.Errorf("a restart looked at %v, and only %s had changed", looked, name)
 	}
-	got, at = f.count(at)
+	got, at := f.count(at)
 	if got.applies != 1 || len(got.patches) != 1 {
 		f.Errorf("a restart with one changed object made %d applies, and wrote %v", got.applies, got.patches)
 	}
