@@ -207,7 +207,8 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (no
 	f, _ := c.Fact(object.Key{Kind: "Namespace", Name: app.Spec.Destination.Namespace})
 	t.texts(f.UID)
 	return mark{
-		seen: object.Seen{Sum: t.digest(), Revisions: revisions}, lasting: s.Name != "" && !view.Content.IsZero(), others: e.others(c, e.key(app)),
+		seen: object.Seen{Sum: t.digest(), Revisions: revisions}, lasting: s.Name != "" && !view.Content.IsZero(),
+		others: e.others(c, e.key(app)),
 		ignore: s.Ignore, tenancy: s.Tenancy, view: view.Version,
 	}, true
 }
