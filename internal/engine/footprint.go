@@ -131,10 +131,15 @@ func (e *Engine) Touched(ctx context.Context, of manifest.Origin, from, to strin
 	if e.Changer == nil {
 		return append(others, level...)
 	}
-	changes, err := e.moves.of(move{p, from, to}, func() ([]reads.Change, error) { return e.Changer.Changes(ctx, of, from, to) })
+	changes, err := e.moves.of(ctx, move{p, from, to}, func() ([]reads.Change, error) {
+		changes, err := e.Changer.Changes(ctx, of, from, to)
+		if err != nil {
+			slog.WarnContext(ctx, "comparing commits failed; all applications of the repository are looked at",
+				"repository", of.RepoURL, "from", short(from), "to", short(to), "error", err)
+		}
+		return changes, err
+	})
 	if err != nil {
-		slog.WarnContext(ctx, "comparing commits failed; all applications of the repository are looked at",
-			"repository", of.RepoURL, "from", short(from), "to", short(to), "error", err)
 		return append(others, level...)
 	}
 	return append(others, e.footprints.move(p, level, to, changes)...)
@@ -147,7 +152,7 @@ type move struct {
 }
 
 // moves remembers what differs between commits, for many applications that ask
-// one after the other. A comparison that failed is made again.
+// one after the other, or that it cannot be told.
 type moves struct {
 	mu    sync.Mutex
 	known map[move]func() ([]reads.Change, error)
@@ -158,7 +163,7 @@ const mostMoves = 64
 
 func newMoves() *moves { return &moves{known: map[move]func() ([]reads.Change, error){}} }
 
-func (m *moves) of(which move, compare func() ([]reads.Change, error)) ([]reads.Change, error) {
+func (m *moves) of(ctx context.Context, which move, compare func() ([]reads.Change, error)) ([]reads.Change, error) {
 	m.mu.Lock()
 	found, ok := m.known[which]
 	if !ok {
@@ -170,7 +175,7 @@ func (m *moves) of(which move, compare func() ([]reads.Change, error)) ([]reads.
 	}
 	m.mu.Unlock()
 	changes, err := found()
-	if err != nil {
+	if err != nil && ctx.Err() != nil {
 		m.mu.Lock()
 		delete(m.known, which)
 		m.mu.Unlock()
