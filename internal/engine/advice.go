@@ -71,10 +71,10 @@ func (e *Engine) Checks(ctx context.Context, app *v1alpha1.Application, manual b
 		say("project", f.Severity != finding.Error, f.Message)
 	}
 	welcome := e.welcome(r, app)
-	say("project", welcome.Allowed, welcome.Reason)
+	say("project", welcome.Allowed, welcome.Why())
 	for _, s := range app.Sources() {
 		v := policy.Source(r.project, s.RepoURL)
-		say("source", v.Allowed, v.Reason)
+		say("source", v.Allowed, v.Why())
 	}
 	e.checkCluster(ctx, r, app, say)
 	e.checkPace(ctx, r, app, manual, say)
@@ -91,7 +91,7 @@ func (e *Engine) checkCluster(ctx context.Context, r *ruling, app *v1alpha1.Appl
 		policy.Cluster(r.project, c.place),
 		policy.DestinationOf(r.project, c.place.Server, c.place.Name, app.Spec.Destination.Namespace),
 	} {
-		say("destination", v.Allowed, v.Reason)
+		say("destination", v.Allowed, v.Why())
 	}
 }
 

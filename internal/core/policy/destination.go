@@ -39,28 +39,47 @@ func (d Destination) String() string {
 // by itself, whatever the other fields of its rule say, as in Argo CD.
 func DestinationOf(p Project, server, name, namespace string) Verdict {
 	to := target{server: trimServer(server), name: name, namespace: namespace}
-	var said tally
-	for _, rule := range p.Destinations {
+	said, refusal := p.heard(to)
+	switch {
+	case refusal != "":
+		return Verdict{Reason: refusal}
+	case said.allow == nil && p.owns(to):
+		return allowed("%s is allowed: the cluster is for project %q", to, p.Name)
+	}
+	return said.verdict(p, to, "destinations", `{server: "*", namespace: "*"}`)
+}
+
+// reaches is DestinationOf without words, for those who ask for every object.
+func (p Project) reaches(to target) bool {
+	said, refusal := p.heard(to)
+	return refusal == "" && (said.allows(p) || p.owns(to))
+}
+
+// heard are the rules on a target. A refusal is one that no other rule can lift.
+func (p Project) heard(to target) (said tally, refusal string) {
+	for i := range p.Destinations {
+		rule := &p.Destinations[i]
 		if why := rule.denies(to); why != "" {
-			return refused("%s is denied by destinations %s of %s: %s; choose another destination or change that rule",
+			return said, fmt.Sprintf("%s is denied by destinations %s of %s: %s; choose another destination or change that rule",
 				to, rule, p.called(), why)
 		}
 		if !rule.hasDeny() {
-			said.asked(rule.String(), rule.allows(to))
+			said.asked(rule, rule.allows(to))
 			continue
 		}
 		if rule.allows(to) == hits {
-			said.passed(rule.String())
+			said.passed(rule)
 		}
 	}
 	if p.OnlyOwnClusters && !slices.ContainsFunc(p.OwnClusters, func(c OwnCluster) bool { return c.is(to) }) {
-		return refused("%s is not one of the clusters of %s, and permitOnlyProjectScopedClusters allows no others; choose one of "+
-			"its own, or name the project in the secret of the cluster", to, p.called())
+		return said, fmt.Sprintf("%s is not one of the clusters of %s, and permitOnlyProjectScopedClusters allows no others; choose "+
+			"one of its own, or name the project in the secret of the cluster", to, p.called())
 	}
-	if said.allow == "" && slices.ContainsFunc(p.OwnClusters, func(c OwnCluster) bool { return c.is(to) && c.has(namespace) }) {
-		return allowed("%s is allowed: the cluster is for project %q", to, p.Name)
-	}
-	return said.verdict(p, to.String(), "destinations", `{server: "*", namespace: "*"}`)
+	return said, ""
+}
+
+func (p Project) owns(to target) bool {
+	return slices.ContainsFunc(p.OwnClusters, func(c OwnCluster) bool { return c.is(to) && c.has(to.namespace) })
 }
 
 // Enters says whether the project has any business at a cluster: whether there may be a namespace there that it allows.
@@ -91,10 +110,12 @@ func (d Destination) denies(to target) string {
 }
 
 func (d Destination) deniesCluster(to target) string {
-	server := serverPattern(d.Server)
+	server, name := serverPattern(d.Server), parsePattern(d.Name)
+	if !server.deny && !name.deny {
+		return ""
+	}
 	// Host names know no case, so a deny must not be passed by writing the same server in capitals.
 	server.glob = strings.ToLower(server.glob)
-	name := parsePattern(d.Name)
 	if server.deny && to.server == "" || name.deny && to.name == "" {
 		return "it denies by server or name, and that of the cluster is not known"
 	}

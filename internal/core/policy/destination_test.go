@@ -133,7 +133,7 @@ func TestDestinationReason(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, policy.DestinationOf(tt.project, "https://h", "prod", "web")); diff != "" {
+			if diff := cmp.Diff(tt.want, policy.DestinationOf(tt.project, "https://h", "prod", "web"), words); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})

@@ -38,7 +38,7 @@ func Object(p Project, group, kind, name string, namespaced bool) Verdict {
 		}
 	}
 	if namespaced && p.NamespaceWhitelistNil && len(white) == 0 {
-		return allowed("%s is allowed: %s has no namespaceResourceWhitelist", object, p.called())
+		return Verdict{Allowed: true}
 	}
 	var broken []string
 	for _, rule := range white {
@@ -46,7 +46,7 @@ func Object(p Project, group, kind, name string, namespaced bool) Verdict {
 		case invalid:
 			broken = append(broken, fmt.Sprintf("%q", rule))
 		case hits:
-			return allowed("%s is allowed by %sResourceWhitelist %q of %s", object, scope, rule, p.called())
+			return Verdict{Allowed: true}
 		case misses:
 		}
 	}
@@ -59,7 +59,7 @@ func Object(p Project, group, kind, name string, namespaced bool) Verdict {
 // Argo CD reads kinds with them.
 func (k Kind) match(object Kind) outcome {
 	result := hits
-	for _, field := range [][2]string{{k.Group, object.Group}, {k.Kind, object.Kind}, {k.namePattern(), object.Name}} {
+	for _, field := range [...][2]string{{k.Group, object.Group}, {k.Kind, object.Kind}, {k.namePattern(), object.Name}} {
 		ok, err := path.Match(field[0], field[1])
 		if err != nil {
 			return invalid

@@ -37,11 +37,22 @@ func (p pattern) match(value string, separators ...rune) outcome {
 	if !strings.ContainsAny(p.glob, `*?[]{}\`) {
 		return hitIf(p.glob == value)
 	}
+	if front, back, ok := oneStar(p.glob); ok {
+		rest, begins := strings.CutPrefix(value, front)
+		rest, ends := strings.CutSuffix(rest, back)
+		return hitIf(begins && ends && !strings.ContainsAny(rest, string(separators)))
+	}
 	compiled, err := glob.Compile(p.glob, separators...)
 	if err != nil {
 		return invalid
 	}
 	return hitIf(compiled.Match(value))
+}
+
+// oneStar takes apart what most patterns are, a text with one "*" in it: to compile it takes much longer than to ask it.
+func oneStar(glob string) (front, back string, ok bool) {
+	front, back, ok = strings.Cut(glob, "*")
+	return front, back, ok && !strings.ContainsAny(front, `?[]{}\`) && !strings.ContainsAny(back, `*?[]{}\`)
 }
 
 func hitIf(yes bool) outcome {
@@ -53,37 +64,41 @@ func hitIf(yes bool) outcome {
 
 // tally gathers what the rules of a list say once no deny has hit.
 type tally struct {
-	allow  string   // the first rule that allows
-	pass   string   // the first deny rule that did not hit
-	broken []string // allow rules that cannot be understood
+	allow  fmt.Stringer // the first rule that allows
+	pass   fmt.Stringer // the first deny rule that did not hit
+	broken []string     // allow rules that cannot be understood
 }
 
-func (t *tally) passed(rule string) {
-	if t.pass == "" {
+func (t *tally) passed(rule fmt.Stringer) {
+	if t.pass == nil {
 		t.pass = rule
 	}
 }
 
-func (t *tally) asked(rule string, result outcome) {
+func (t *tally) asked(rule fmt.Stringer, result outcome) {
 	if result == invalid {
-		t.broken = append(t.broken, rule)
+		t.broken = append(t.broken, rule.String())
 	}
-	if result == hits && t.allow == "" {
+	if result == hits && t.allow == nil {
 		t.allow = rule
 	}
 }
 
+func (t *tally) allows(p Project) bool {
+	return t.allow != nil || t.pass != nil && p.DenyAllowsRest
+}
+
 // verdict words the result; subject is what was asked, list the field of the project, all the rule that would let
 // everything in.
-func (t *tally) verdict(p Project, subject, list, all string) Verdict {
-	if t.allow != "" {
+func (t *tally) verdict(p Project, subject fmt.Stringer, list, all string) Verdict {
+	if t.allow != nil {
 		return allowed("%s is allowed by %s %s of %s", subject, list, t.allow, p.called())
 	}
-	if t.pass != "" && p.DenyAllowsRest {
+	if t.allows(p) {
 		return allowed("%s is allowed by %s %s of %s, which does not deny it", subject, list, t.pass, p.called())
 	}
 	wayOut := "add it there"
-	if t.pass != "" {
+	if t.pass != nil {
 		// A list that only denies surprises: it allows nothing.
 		wayOut += fmt.Sprintf(", or add %s to allow whatever is not denied", all)
 	}

@@ -56,15 +56,27 @@ type Kind struct {
 	Name  string
 }
 
-// Verdict says whether something is allowed. Reason names what was asked, the rule that decided and, for a refusal,
-// the way out.
+// Verdict says whether something is allowed.
 type Verdict struct {
 	Allowed bool
-	Reason  string
+	// Reason of a refusal names what was asked, the rule that decided and the way out.
+	Reason string
+	// because is the sentence of what is allowed. Few ask for it, and to write it takes longer than to decide.
+	because func() string
 }
 
+// Why names what was asked and the rule that decided, of what is allowed too. Object and Write, which are asked for every
+// object, only say why not.
+func (v Verdict) Why() string {
+	if v.because == nil {
+		return v.Reason
+	}
+	return v.because()
+}
+
+// allowed keeps the parts of its sentence as they are: give it what has a String, not the text.
 func allowed(format string, args ...any) Verdict {
-	return Verdict{Allowed: true, Reason: fmt.Sprintf(format, args...)}
+	return Verdict{Allowed: true, because: func() string { return fmt.Sprintf(format, args...) }}
 }
 
 func refused(format string, args ...any) Verdict {

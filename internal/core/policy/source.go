@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -10,7 +11,7 @@ import (
 // one segment of the path, "**" spans segments, and a lone "*" is every repository.
 func Source(p Project, repoURL string) Verdict {
 	address := normalizeRepo(repoURL)
-	subject := fmt.Sprintf("repository %q", Address(repoURL))
+	subject := origin(repoURL)
 	if climbs(address) {
 		return refused(`%s has a segment "." or ".." in its path, which may lead elsewhere; write the path in full`, subject)
 	}
@@ -20,7 +21,7 @@ func Source(p Project, repoURL string) Verdict {
 		rule.glob = normalizeRepo(rule.glob)
 		result := rule.match(address, '/')
 		if !rule.deny {
-			said.asked(fmt.Sprintf("%q", written), result)
+			said.asked(quoted(written), result)
 			continue
 		}
 		switch result {
@@ -31,14 +32,24 @@ func Source(p Project, repoURL string) Verdict {
 			return refused("%s is denied by sourceRepos %q of %s; use another repository or narrow that rule",
 				subject, written, p.called())
 		case misses:
-			said.passed(fmt.Sprintf("%q", written))
+			said.passed(quoted(written))
 		}
 	}
-	if said.allow == "" && slices.ContainsFunc(p.OwnRepos, func(own string) bool { return normalizeRepo(own) == address }) {
+	if said.allow == nil && slices.ContainsFunc(p.OwnRepos, func(own string) bool { return normalizeRepo(own) == address }) {
 		return allowed("%s is allowed: it is for project %q", subject, p.Name)
 	}
 	return said.verdict(p, subject, "sourceRepos", `"*"`)
 }
+
+// quoted is a rule that is one text, as it is written.
+type quoted string
+
+func (q quoted) String() string { return strconv.Quote(string(q)) }
+
+// origin is the repository that is judged.
+type origin string
+
+func (o origin) String() string { return fmt.Sprintf("repository %q", Address(string(o))) }
 
 // Address keeps a password that somebody wrote into an address out of what many may read. The user of
 // an SSH address is no secret and stays.

@@ -162,7 +162,7 @@ func TestSourceReason(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, policy.Source(tt.project, "https://h/a/b")); diff != "" {
+			if diff := cmp.Diff(tt.want, policy.Source(tt.project, "https://h/a/b"), words); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
 		})

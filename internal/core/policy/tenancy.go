@@ -103,11 +103,19 @@ func EffectiveWindows(p *v1alpha1.AppProject, globals []*v1alpha1.AppProject) []
 	return out
 }
 
-// called is the project in a sentence, with those whose rules are among its own: one of them is the one to change.
-func (p Project) called() string {
+// title is a project in a sentence, with those whose rules are among its own: one of them is the one to change.
+type title struct {
+	name    string
+	globals []string
+}
+
+func (p Project) called() title { return title{name: p.Name, globals: p.Globals} }
+
+// String shows the projects by their names.
+func (t title) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "project %q", p.Name)
-	for i, g := range p.Globals {
+	fmt.Fprintf(&text, "project %q", t.name)
+	for i, g := range t.globals {
 		word := " and"
 		if i == 0 {
 			word = " with its global project"

@@ -94,7 +94,7 @@ func (in tenants) ask(t *testing.T, p policy.Project, words []string) []string {
 		if v.Allowed {
 			word = "allowed: "
 		}
-		return []string{word + v.Reason}
+		return []string{strings.TrimSuffix(word+v.Why(), ": ")}
 	}
 	switch words[0] {
 	case "repo":
