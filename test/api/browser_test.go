@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/net/websocket"
+
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // chromium is a real browser, spoken to by its DevTools protocol.
@@ -45,7 +47,7 @@ func (s *stage) newChromium() *chromium {
 		"--ignore-certificate-errors", "--no-first-run", "--remote-debugging-port=0", "--remote-allow-origins=*", "--user-data-dir="+filepath.Join(dir, "data"),
 		"about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+dir)
-	cmd.Stderr, cmd.SysProcAttr = log, dieWithParent()
+	cmd.Stderr, cmd.SysProcAttr = log, workshop.Bound()
 	s.must(cmd.Start())
 	s.Cleanup(func() {
 		_ = cmd.Process.Kill()

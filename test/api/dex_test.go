@@ -2,61 +2,20 @@ package api_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-)
 
-// dexBinary builds Dex, once for as long as its pinned version stays.
-var dexBinary = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(repoRoot(), "hack", "dex")
-	sum := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return "", err
-		}
-		sum.Write(text)
-	}
-	cache := os.Getenv("TOWLINE_CACHE")
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(user, "towline")
-	}
-	at := filepath.Join(cache, "dex", fmt.Sprintf("dex-%x", sum.Sum(nil)[:8]))
-	if _, err := os.Stat(at); err == nil {
-		return at, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-		return "", err
-	}
-	// Whoever else builds it at the same time gets a whole file too.
-	fresh := fmt.Sprintf("%s.%d", at, os.Getpid())
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", fresh, ".")
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", errors.Join(fmt.Errorf("building Dex: %w: %s", err, out), os.RemoveAll(fresh))
-	}
-	return at, os.Rename(fresh, at)
-})
+	"github.com/towline-cd/towline/test/workshop"
+)
 
 // freePort is a port that nobody has now.
 func (s *stage) freePort() string {
 	s.Helper()
-	l, err := new(net.ListenConfig).Listen(s.Context(), "tcp", "127.0.0.1:0")
-	s.must(err)
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	port, err := workshop.Port(s.Context())
 	s.must(err)
 	return port
 }
@@ -65,7 +24,7 @@ func (s *stage) freePort() string {
 // lets everybody in as somebody of the group "authors", and one with a password, whose people are in no group.
 func (s *stage) withDex(lasts string) {
 	s.Helper()
-	program, err := dexBinary()
+	program, err := workshop.Dex()
 	if err != nil {
 		s.Skipf("Dex cannot be built here: %v", err)
 	}
@@ -114,7 +73,7 @@ data:
 	s.must(os.WriteFile(file, text, 0o600))
 	log := &journal{lines: make(chan struct{})}
 	dex := exec.CommandContext(context.Background(), program, file)
-	dex.Stderr, dex.SysProcAttr = log, dieWithParent()
+	dex.Stderr, dex.SysProcAttr = log, workshop.Bound()
 	s.must(dex.Start())
 	s.Cleanup(func() {
 		_ = dex.Process.Signal(os.Interrupt)

@@ -24,6 +24,7 @@ import (
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 	"github.com/towline-cd/towline/hack/cluster/gitserver"
 	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // patience is how long a test waits for anything; everything is awaited, so it costs nothing.
@@ -82,7 +83,7 @@ func (s *stage) install() {
 	s.Helper()
 	installing.Lock()
 	defer installing.Unlock()
-	s.kubectl("", "apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
+	s.kubectl("", "apply", "-k", filepath.Join(workshop.Root(), "config", "crd"))
 	s.established()
 }
 
@@ -164,7 +165,7 @@ func (s *stage) run(flags ...string) {
 		"--metrics-address", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0",
 	}, flags...)...)
 	cmd.Stderr = s.log
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = workshop.Bound()
 	s.must(cmd.Start())
 	s.Cleanup(func() {
 		if s.Failed() {

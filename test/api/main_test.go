@@ -5,13 +5,12 @@ package api_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // binary is the program under test, built once.
@@ -20,25 +19,16 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "towline-api-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "towline")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", binary, "./cmd/towline")
-	cmd.Dir, cmd.Env = repoRoot(), append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building towline: %v\n%s", err, out)
-		return 1
-	}
-	logs, err := podLogs(dir)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return controlplane.Main(m, controlplane.Options{Name: "api", Nodes: 1, KwokConfig: []string{logs}})
+	return workshop.Run("api", func(dir string) (code int, err error) {
+		if binary, err = workshop.Towline(context.Background(), dir); err != nil {
+			return 1, err
+		}
+		logs, err := podLogs(dir)
+		if err != nil {
+			return 1, err
+		}
+		return controlplane.Main(m, controlplane.Options{Name: "api", Nodes: 1, KwokConfig: []string{logs}}), nil
+	})
 }
 
 // podLogs has all pods write the same lines; nothing runs in them.
@@ -50,13 +40,4 @@ func podLogs(dir string) (config string, err error) {
 	}
 	object := "apiVersion: kwok.x-k8s.io/v1alpha1\nkind: ClusterLogs\nmetadata: {name: all}\nspec: {logs: [{logsFile: " + lines + ", follow: true}]}\n"
 	return config, os.WriteFile(config, []byte(object), 0o600)
-}
-
-// repoRoot: a test runs in the folder of its package.
-func repoRoot() string {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		panic(err)
-	}
-	return root
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // TestCommandsOfGuides plays what guides for Argo CD have people type, as it stands there: in the namespace that they
@@ -16,7 +18,7 @@ func TestCommandsOfGuides(t *testing.T) {
 			here.T = t
 			p := here.newPlayer(name)
 			// What the guide's folder takes from the project's own.
-			s.must(os.CopyFS(filepath.Join(p.dir, "kubernetes", "base", "crd"), os.DirFS(filepath.Join(repoRoot(), "config", "crd"))))
+			s.must(os.CopyFS(filepath.Join(p.dir, "kubernetes", "base", "crd"), os.DirFS(filepath.Join(workshop.Root(), "config", "crd"))))
 			ran := p.play("testdata/script/install.txtar")
 			if s.base == "" {
 				// The program outlives the first of the two.

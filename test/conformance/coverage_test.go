@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // row is one thing that users rely on.
@@ -116,7 +118,7 @@ func summary(rows []row, all []*story) string {
 // deviations are the names of the rows of the list of deviations.
 func deviations(t *testing.T) []string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(repoRoot(), "docs", "deviations.md"))
+	raw, err := os.ReadFile(filepath.Join(workshop.Root(), "docs", "deviations.md"))
 	check(t, err)
 	var out []string
 	for line := range strings.Lines(string(raw)) {

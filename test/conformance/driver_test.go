@@ -16,6 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // implementation is a running sync engine for the Applications of one
@@ -159,7 +161,7 @@ func (c *command) start(context.Context) error {
 	// The process outlives the case that needed it first.
 	c.process = exec.CommandContext(context.Background(), *program, c.args...)
 	c.process.Stderr, c.process.Stdout = c.log, c.log
-	c.process.SysProcAttr = dieWithParent()
+	c.process.SysProcAttr = workshop.Bound()
 	if err := c.process.Start(); err != nil {
 		return err
 	}

@@ -9,13 +9,11 @@ package conformance_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 var (
@@ -32,41 +30,17 @@ func run(m *testing.M) int {
 		// Only the table of rows is checked without the control plane.
 		return m.Run()
 	}
-	dir, err := os.MkdirTemp("", "towline-conformance-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if *program == "" {
-		*program = filepath.Join(dir, "towline")
-		if err := build(*program); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+	return workshop.Run("conformance", func(dir string) (code int, err error) {
+		if *program == "" {
+			if *program, err = workshop.Towline(context.Background(), dir); err != nil {
+				return 1, err
+			}
+		} else {
+			foreign = true
 		}
-	} else {
-		foreign = true
-	}
-	return controlplane.Main(m, controlplane.Options{Name: "conformance", Nodes: 1, Audit: controlplane.AuditMetadata})
+		return controlplane.Main(m, controlplane.Options{Name: "conformance", Nodes: 1, Audit: controlplane.AuditMetadata}), nil
+	})
 }
 
 // foreign says that another implementation is played: it has its own words.
 var foreign bool
-
-func build(path string) error {
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", path, "./cmd/towline")
-	cmd.Dir = repoRoot()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building towline: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// repoRoot: a test runs in the folder of its package.
-func repoRoot() string {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		panic(err)
-	}
-	return root
-}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 	"github.com/towline-cd/towline/hack/cluster/gitserver"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // stage is what all cases share: a cluster and a git server.
@@ -46,7 +47,7 @@ func newStage(t *testing.T) *stage {
 	facts, err := discovery.NewDiscoveryClientForConfig(config)
 	check(t, err)
 	apply := exec.CommandContext(t.Context(), plane.Kubectl(), "--kubeconfig", plane.Kubeconfig(),
-		"apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
+		"apply", "-k", filepath.Join(workshop.Root(), "config", "crd"))
 	if out, err := apply.CombinedOutput(); err != nil {
 		t.Fatalf("installing the CRDs: %v\n%s", err, out)
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // TestCRDsTakeClientSideApply: people install with plain `kubectl apply -k`,
@@ -51,7 +52,7 @@ func TestCRDsTakeClientSideApply(t *testing.T) {
 // loss.
 func TestExamples(t *testing.T) {
 	f := setup(t)
-	files, err := filepath.Glob(filepath.Join(repoRoot(), "api", "v1alpha1", "testdata", "examples", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(workshop.Root(), "api", "v1alpha1", "testdata", "examples", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no examples", err)
 	}

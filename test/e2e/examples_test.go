@@ -17,12 +17,13 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/hack/sim"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // example loads an example for this test's corner of the cluster, with its repositories served.
 func (f *fixture) example(name string) *sim.Example {
 	f.Helper()
-	e, err := sim.Load(repoRoot(), name, f.git.URL, f.corner()...)
+	e, err := sim.Load(workshop.Root(), name, f.git.URL, f.corner()...)
 	f.must(err)
 	f.must(f.git.Create(name, e.Files))
 	f.must(f.git.Create("towline", e.Towline))
@@ -145,7 +146,7 @@ func TestPlatform(t *testing.T) {
 	}
 	seen.inOrder(t, waves)
 
-	out, err := exec.CommandContext(t.Context(), filepath.Join(repoRoot(), "examples", "platform", "provisioner", "provision"),
+	out, err := exec.CommandContext(t.Context(), filepath.Join(workshop.Root(), "examples", "platform", "provisioner", "provision"),
 		f.git.URL("platform"), "agent-x", "gcp", "europe-west1").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

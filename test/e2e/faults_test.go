@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // Killing at every step: a process that dies before and after each of its
@@ -32,12 +33,8 @@ const (
 	sampleEvery = 23
 )
 
-// mortal is the program with failpoints, built when it is first needed, without
-// the race detector: what it dies of is not a race.
-var mortal = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(plain), "towline-faults")
-	return path, build(path, []string{"CGO_ENABLED=0"}, "-trimpath", "-tags", "faults")
-})
+// mortal is the program with failpoints, built when it is first needed.
+var mortal = sync.OnceValues(func() (string, error) { return workshop.Mortal(context.Background(), filepath.Dir(plain)) })
 
 // faultApp is 40 objects in three waves, with hooks at each point.
 func faultApp() map[string]string {
@@ -144,7 +141,7 @@ func (f *fixture) mortally(at int, name, revision string) (alive bool) {
 		"--kubeconfig", f.kubeconfig, "--namespace", f.control, "--data", f.data, "--log-level", "debug")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("TOWLINE_DIE_AT=%d", at))
 	cmd.Stderr = f.log
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = workshop.Bound()
 	f.must(cmd.Start())
 	died := make(chan struct{})
 	go func() {

@@ -25,6 +25,7 @@ import (
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 	"github.com/towline-cd/towline/hack/cluster/gitserver"
 	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // patience is how long a test waits for anything. It is long because machines
@@ -111,7 +112,7 @@ var (
 func install(plane *controlplane.Plane) error {
 	installed.Do(func() {
 		for _, args := range [][]string{
-			{"apply", "-k", filepath.Join(repoRoot(), "config", "crd")},
+			{"apply", "-k", filepath.Join(workshop.Root(), "config", "crd")},
 			{"wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io", "crd/appprojects.argoproj.io"},
 		} {
 			out, err := installWith(plane, args)
@@ -176,7 +177,7 @@ func (f *fixture) launch(path string, environment ...string) {
 	}, f.flags...)...)
 	f.process.Env = append(os.Environ(), environment...)
 	f.process.Stderr = f.log
-	f.process.SysProcAttr = dieWithParent()
+	f.process.SysProcAttr = workshop.Bound()
 	f.must(f.process.Start())
 	select {
 	case <-ready:

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // An installation is applied as people apply it, and towline runs with the token of its account, which may do what the
@@ -45,7 +45,7 @@ func (f *fixture) corner() []string {
 func (f *fixture) manifests() string {
 	f.Helper()
 	words := strings.NewReplacer(f.corner()...)
-	dir, from := f.TempDir(), filepath.Join(repoRoot(), "config")
+	dir, from := f.TempDir(), filepath.Join(workshop.Root(), "config")
 	for _, part := range []string{"crd", "install"} {
 		f.must(filepath.WalkDir(filepath.Join(from, part), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
@@ -220,7 +220,7 @@ func (f *fixture) forward() string {
 	cmd := exec.CommandContext(f.Context(), f.plane.Kubectl(), "--kubeconfig", f.plane.Kubeconfig(), "port-forward", "svc/argocd-server", "-n", f.control, ":443")
 	log, said := &lockedBuffer{}, make(chan struct{})
 	log.notify("Forwarding from", said)
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, dieWithParent()
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, workshop.Bound()
 	f.must(cmd.Start())
 	f.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -337,18 +337,11 @@ func TestInstallOfANamespace(t *testing.T) {
 
 // portForwards has kwok forward the port of the API, of any pod, to where the one test serves that asks for it.
 func portForwards(dir string) (file, address string, err error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	port, err := workshop.Port(context.Background())
 	if err != nil {
 		return "", "", err
 	}
-	address = l.Addr().String()
-	if err := l.Close(); err != nil {
-		return "", "", err
-	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", "", err
-	}
+	address = "127.0.0.1:" + port
 	file = filepath.Join(dir, "forwards.yaml")
 	return file, address, os.WriteFile(file, fmt.Appendf(nil, `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: ClusterPortForward

@@ -21,6 +21,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // Several replicas, and one that acts: real processes, each with a user of its
@@ -60,7 +61,7 @@ func (f *fixture) replicaAs(kubeconfig, name, word string, args ...string) *repl
 	// Each is a host of its own, as pods are.
 	r.cmd.Env = append(os.Environ(), "POD_NAME="+name)
 	r.cmd.Stderr = r.log
-	r.cmd.SysProcAttr = dieWithParent()
+	r.cmd.SysProcAttr = workshop.Bound()
 	f.must(r.cmd.Start())
 	go func() {
 		_ = r.cmd.Wait()

@@ -6,15 +6,13 @@ package e2e_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // plain is the program under test, built once. racing is the same with the race
@@ -46,51 +44,24 @@ var forwarded string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "towline-e2e-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	plain = filepath.Join(dir, "towline")
-	if err := build(plain, []string{"CGO_ENABLED=0"}, "-trimpath"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if os.Getenv("TOWLINE_RACE") != "" {
-		racing = filepath.Join(dir, "towline-race")
-		if err := build(racing, []string{"CGO_ENABLED=1"}, "-race"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+	return workshop.Run("e2e", func(dir string) (code int, err error) {
+		if plain, err = workshop.Towline(context.Background(), dir); err != nil {
+			return 1, err
 		}
-	}
-	var forwards string
-	if forwards, forwarded, err = portForwards(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return controlplane.Main(m, controlplane.Options{
-		Name: "e2e", Nodes: 1, Audit: controlplane.AuditMetadata, KwokConfig: []string{forwards},
-		// Some distributions let only those name an owner who may change the owner's finalizers. What is allowed there is allowed
-		// anywhere.
-		APIServerArgs: []string{"enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
+		if os.Getenv("TOWLINE_RACE") != "" {
+			if racing, err = workshop.Racing(context.Background(), dir); err != nil {
+				return 1, err
+			}
+		}
+		var forwards string
+		if forwards, forwarded, err = portForwards(dir); err != nil {
+			return 1, err
+		}
+		return controlplane.Main(m, controlplane.Options{
+			Name: "e2e", Nodes: 1, Audit: controlplane.AuditMetadata, KwokConfig: []string{forwards},
+			// Some distributions let only those name an owner who may change the owner's finalizers. What is allowed there is
+			// allowed anywhere.
+			APIServerArgs: []string{"enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
+		}), nil
 	})
-}
-
-func build(path string, environment []string, flags ...string) error {
-	cmd := exec.CommandContext(context.Background(), "go", append(append([]string{"build", "-o", path}, flags...), "./cmd/towline")...)
-	cmd.Dir, cmd.Env = repoRoot(), append(os.Environ(), environment...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building towline: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// repoRoot: a test runs in the folder of its package.
-func repoRoot() string {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		panic(err)
-	}
-	return root
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // broken never becomes ready: there is no such node.
@@ -44,7 +44,7 @@ func TestMonitoring(t *testing.T) {
 		t.Skip("the rules and the dashboard are not loaded in a real Prometheus here: it takes minutes to build. make monitoring builds and runs it")
 	}
 	f := setup(t)
-	rules := filepath.Join(repoRoot(), "config", "monitoring", "rules.yaml")
+	rules := filepath.Join(workshop.Root(), "config", "monitoring", "rules.yaml")
 	out, err := exec.CommandContext(t.Context(), filepath.Join(programs, "promtool"), "check", "rules", "--lint=all", "--lint-fatal", rules).CombinedOutput()
 	t.Logf("%s", out)
 	f.must(err)
@@ -188,7 +188,7 @@ var metricName = regexp.MustCompile(`\b(?:argocd|towline|workqueue|process)_[a-z
 // an answer.
 func (p *prometheus) dashboardWorks() {
 	p.Helper()
-	text, err := os.ReadFile(filepath.Join(repoRoot(), "config", "monitoring", "dashboard.json"))
+	text, err := os.ReadFile(filepath.Join(workshop.Root(), "config", "monitoring", "dashboard.json"))
 	p.must(err)
 	queries, variables := dashboardQueries(p.T, text)
 	told := map[string]bool{}
@@ -295,17 +295,15 @@ scrape_configs:
 - job_name: towline
   static_configs: [{targets: [%q]}]
 `, where[1])), 0o600))
-	var lc net.ListenConfig
-	l, err := lc.Listen(f.Context(), "tcp", "127.0.0.1:0")
+	port, err := workshop.Port(f.Context())
 	f.must(err)
-	address := l.Addr().String()
-	f.must(l.Close())
+	address := "127.0.0.1:" + port
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, filepath.Join(programs, "prometheus"), "--config.file="+filepath.Join(dir, "prometheus.yaml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address)
 	var said lockedBuffer
 	cmd.Stderr = &said
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = workshop.Bound()
 	f.must(cmd.Start())
 	f.Cleanup(func() {
 		cancel()

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // receiver is whom notifications go to. It counts what it took, by the text.
@@ -288,7 +289,7 @@ func TestNotificationsComeOnceWhoeverLeads(t *testing.T) {
 func TestNotificationsOffline(t *testing.T) {
 	t.Parallel()
 	f, r, dir := &fixture{T: t}, newReceiver(t), t.TempDir()
-	catalog, err := os.ReadFile(filepath.Join(repoRoot(), "config", "notifications", "catalog.yaml"))
+	catalog, err := os.ReadFile(filepath.Join(workshop.Root(), "config", "notifications", "catalog.yaml"))
 	f.must(err)
 	config, app := filepath.Join(dir, "cm.yaml"), filepath.Join(dir, "app.yaml")
 	f.must(os.WriteFile(config, fmt.Appendf(catalog, "\n  service.webhook.hook: '{url: %q}'\n", r.URL), 0o600))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // loose is the schema of a CRD that takes anything, as one that was installed long ago may have been.
@@ -81,7 +82,7 @@ func TestPoison(t *testing.T) {
 func (f *fixture) spread() {
 	f.Helper()
 	f.kubectl("patch", "crd", "applications.argoproj.io", "--type=json", "-p", loose)
-	defer f.kubectl("apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
+	defer f.kubectl("apply", "-k", filepath.Join(workshop.Root(), "config", "crd"))
 	for name, text := range f.poison() {
 		manifest := fmt.Sprintf("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: poison-%s, namespace: %s, labels: {poison: \"\"}}\n%s\n",
 			name, f.control, text)

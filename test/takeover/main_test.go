@@ -6,13 +6,11 @@ package takeover_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // The variables that name what comes from outside: the binary, with the
@@ -31,26 +29,10 @@ func run(m *testing.M) int {
 	if os.Getenv(envPeer) == "" {
 		return m.Run() // which says that it skips
 	}
-	dir, err := os.MkdirTemp("", "towline-takeover-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary = filepath.Join(dir, "towline")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", binary, "./cmd/towline")
-	cmd.Dir, cmd.Env = repoRoot(), append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building towline: %v\n%s", err, out)
-		return 1
-	}
-	return controlplane.Main(m, controlplane.Options{Name: "takeover", Nodes: 2, Audit: controlplane.AuditMetadata})
-}
-
-func repoRoot() string {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		panic(err)
-	}
-	return root
+	return workshop.Run("takeover", func(dir string) (code int, err error) {
+		if binary, err = workshop.Towline(context.Background(), dir); err != nil {
+			return 1, err
+		}
+		return controlplane.Main(m, controlplane.Options{Name: "takeover", Nodes: 2, Audit: controlplane.AuditMetadata}), nil
+	})
 }

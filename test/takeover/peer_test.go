@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // process is a program that is started and stopped.
@@ -31,7 +32,7 @@ func (s *stage) begin(name string, environment []string, argv ...string) *proces
 	s.must(err)
 	p := &process{name: name, log: log, cmd: exec.CommandContext(context.Background(), argv[0], argv[1:]...)}
 	p.cmd.Env = append(os.Environ(), environment...)
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = log, log, dieWithParent()
+	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = log, log, workshop.Bound()
 	s.must(p.cmd.Start())
 	return p
 }
@@ -55,11 +56,7 @@ func (p *process) end() {
 // port is one that is free now.
 func (s *stage) port() string {
 	s.Helper()
-	var lc net.ListenConfig
-	l, err := lc.Listen(s.Context(), "tcp", "127.0.0.1:0")
-	s.must(err)
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	port, err := workshop.Port(s.Context())
 	s.must(err)
 	return port
 }
@@ -178,7 +175,7 @@ func (p *peer) close() {
 // install puts down what an installation of Argo CD has besides its programs.
 func (s *stage) install() {
 	s.Helper()
-	s.kubectl("", "apply", "-k", filepath.Join(repoRoot(), "config", "crd"))
+	s.kubectl("", "apply", "-k", filepath.Join(workshop.Root(), "config", "crd"))
 	s.kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.argoproj.io", "crd/applicationsets.argoproj.io",
 		"crd/appprojects.argoproj.io")
 	workload := func(kind, name, more string) string {

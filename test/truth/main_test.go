@@ -8,13 +8,11 @@ package truth_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 var (
@@ -35,36 +33,12 @@ func run(m *testing.M) int {
 		// Nothing here runs without the control plane; do not build for it.
 		return m.Run()
 	}
-	dir, err := os.MkdirTemp("", "towline-truth-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if *program == "" {
-		*program = filepath.Join(dir, "towline")
-		if err := build(*program); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+	return workshop.Run("truth", func(dir string) (code int, err error) {
+		if *program == "" {
+			if *program, err = workshop.Towline(context.Background(), dir); err != nil {
+				return 1, err
+			}
 		}
-	}
-	return controlplane.Main(m, controlplane.Options{Name: "truth", Nodes: 1, Audit: controlplane.AuditMetadata})
-}
-
-func build(path string) error {
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", path, "./cmd/towline")
-	cmd.Dir = repoRoot()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building towline: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// repoRoot: a test runs in the folder of its package.
-func repoRoot() string {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		panic(err)
-	}
-	return root
+		return controlplane.Main(m, controlplane.Options{Name: "truth", Nodes: 1, Audit: controlplane.AuditMetadata}), nil
+	})
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 	"github.com/towline-cd/towline/hack/cluster/gitserver"
 	"github.com/towline-cd/towline/internal/hub"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 const (
@@ -74,7 +75,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) furnish(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{
-		{"apply", "-k", filepath.Join(repoRoot(), "config", "crd")},
+		{"apply", "-k", filepath.Join(workshop.Root(), "config", "crd")},
 		{"apply", "-f", filepath.Join("testdata", "crds.yaml")},
 		{"wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"},
 		{"create", "namespace", control},
@@ -97,7 +98,7 @@ func (s *stage) start(t *testing.T) {
 	process := exec.CommandContext(context.WithoutCancel(t.Context()), *program, "run",
 		"--kubeconfig", kubeconfig, "--namespace", control, "--data", t.TempDir(), "--log-level", "debug", "--metrics-address", "", "--listen", "", "--peer-listen", "")
 	process.Stderr = s.log
-	process.SysProcAttr = dieWithParent()
+	process.SysProcAttr = workshop.Bound()
 	check(t, process.Start())
 	t.Cleanup(func() { s.stop(t, process) })
 	select {

@@ -75,7 +75,7 @@ func Build(ctx context.Context, progress io.Writer) (Binaries, error) {
 	if found, err := r.find(); err == nil {
 		return found, nil
 	}
-	root, err := cacheDir("controlplane")
+	root, err := CacheDir("controlplane")
 	if err != nil {
 		return Binaries{}, err
 	}
@@ -102,7 +102,7 @@ func Build(ctx context.Context, progress io.Writer) (Binaries, error) {
 }
 
 func (r recipe) find() (Binaries, error) {
-	root, err := cacheDir("controlplane")
+	root, err := CacheDir("controlplane")
 	if err != nil {
 		return Binaries{}, err
 	}
@@ -251,8 +251,8 @@ func moduleDir() (string, error) {
 	}
 }
 
-// cacheDir returns a folder under $TOWLINE_CACHE or the user's cache, and makes it.
-func cacheDir(parts ...string) (string, error) {
+// CacheDir returns a folder under $TOWLINE_CACHE or the user's cache, and makes it.
+func CacheDir(parts ...string) (string, error) {
 	root := os.Getenv("TOWLINE_CACHE")
 	if root == "" {
 		user, err := os.UserCacheDir()

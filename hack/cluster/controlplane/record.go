@@ -49,7 +49,7 @@ func ClusterDir(name string) (string, error) {
 	if !nameRule.MatchString(name) {
 		return "", fmt.Errorf("naming the cluster %q: use lower-case letters, digits and dashes", name)
 	}
-	root, err := cacheDir("clusters")
+	root, err := CacheDir("clusters")
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +58,7 @@ func ClusterDir(name string) (string, error) {
 
 // List returns the records of all detached clusters, running or not, by name.
 func List() ([]Record, error) {
-	root, err := cacheDir("clusters")
+	root, err := CacheDir("clusters")
 	if err != nil {
 		return nil, err
 	}

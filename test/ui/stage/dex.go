@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
+
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 // dex is a login provider beside, where its program was built already: the tests of the API do so. Building it here would
@@ -18,51 +17,20 @@ type dex struct {
 	process       *exec.Cmd
 }
 
-// dexProgram is where the tests of the API keep Dex; the name follows its pinned version.
-func dexProgram() (string, error) {
-	sum := sha256.New()
-	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
-		text, err := os.ReadFile(filepath.Join("hack", "dex", name))
-		if err != nil {
-			return "", err
-		}
-		sum.Write(text)
-	}
-	cache := os.Getenv("TOWLINE_CACHE")
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(user, "towline")
-	}
-	at := filepath.Join(cache, "dex", fmt.Sprintf("dex-%x", sum.Sum(nil)[:8]))
-	_, err := os.Stat(at)
-	return at, err
-}
-
 // chooseDex says where Dex will be, before towline starts.
 func (s *stage) chooseDex(ctx context.Context) error {
-	program, err := dexProgram()
+	program, err := workshop.BuiltDex()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stage: nobody can sign in elsewhere, because Dex was not built (the tests of test/api do):", err)
 		return nil
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
+	if s.dex.port, err = workshop.Port(ctx); err != nil {
 		return err
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		return err
-	}
-	if err := l.Close(); err != nil {
-		return err
-	}
-	s.dex.program, s.dex.port = program, port
+	s.dex.program = program
 	_, err = s.kubectl(ctx, fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": {"name": "argocd-cmd-params-cm", "namespace": %q},
-		"data": {"server.dex.server": "http://127.0.0.1:%s"}}`, control, port), "apply", "-f", "-")
+		"data": {"server.dex.server": "http://127.0.0.1:%s"}}`, control, s.dex.port), "apply", "-f", "-")
 	return err
 }
 
@@ -85,7 +53,7 @@ func (s *stage) startDex(ctx context.Context) error {
 		return err
 	}
 	s.dex.process = exec.CommandContext(context.Background(), s.dex.program, file)
-	s.dex.process.SysProcAttr = dieWithParent()
+	s.dex.process.SysProcAttr = workshop.Bound()
 	if err := s.dex.process.Start(); err != nil {
 		return err
 	}

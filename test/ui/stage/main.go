@@ -24,6 +24,7 @@ import (
 
 	"github.com/towline-cd/towline/hack/cluster/controlplane"
 	"github.com/towline-cd/towline/hack/cluster/gitserver"
+	"github.com/towline-cd/towline/test/workshop"
 )
 
 //go:embed world
@@ -111,12 +112,11 @@ type stage struct {
 
 func (s *stage) path(name string) string { return filepath.Join(s.dir, name) }
 
-func (s *stage) build(ctx context.Context) error {
+func (s *stage) build(ctx context.Context) (err error) {
 	if s.binary != "" {
 		return nil
 	}
-	s.binary = s.path("towline")
-	_, err := s.command(ctx, "", "go", "build", "-o", s.binary, "./cmd/towline")
+	s.binary, err = workshop.Towline(ctx, s.dir)
 	return err
 }
 
@@ -202,7 +202,7 @@ func (s *stage) startTowline(ctx context.Context) error {
 	// Not bound to the context: it is asked to end, not killed.
 	s.towline = exec.CommandContext(context.Background(), s.binary, "run", "--kubeconfig", s.Kubeconfig, "--data", s.path("data"),
 		"--listen", "127.0.0.1:0", "--insecure", "--metrics-address", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0")
-	s.towline.Stderr, s.towline.SysProcAttr = log, dieWithParent()
+	s.towline.Stderr, s.towline.SysProcAttr = log, workshop.Bound()
 	if err := s.towline.Start(); err != nil {
 		return err
 	}

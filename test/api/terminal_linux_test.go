@@ -3,13 +3,9 @@ package api_test
 import (
 	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// dieWithParent ends towline when the test process is killed.
-func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // terminal is one at which somebody has typed something already. Whoever closes it ends both sides.
 func terminal(typed string) (seat *os.File, end func(), err error) {

@@ -5,10 +5,7 @@ package api_test
 import (
 	"errors"
 	"os"
-	"syscall"
 )
-
-func dieWithParent() *syscall.SysProcAttr { return nil }
 
 // terminal is made on Linux alone.
 func terminal(string) (seat *os.File, end func(), err error) {
