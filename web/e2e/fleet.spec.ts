@@ -33,6 +33,21 @@ test("the fleet: search, filters with counts in the address, and back", async ({
   await expect(page.getByRole("row").nth(1)).toBeVisible();
 });
 
+test("a path that is too long for its column is cut at its front", { tag: "@quick" }, async ({ page }) => {
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.getByRole("searchbox").fill("mailer");
+  const cell = page.getByRole("row").filter({ hasText: "mailer" }).locator(".c-source");
+  await expect(cell).toHaveText("shop/mailerauto");
+  await expect(cell).toHaveAttribute("title", /shop\S* mailer$/);
+  const [front, end] = await cell.locator("bdi").evaluate((text) => {
+    text.textContent = "shop/clusters/europe/overlays/mailer";
+    const [whole, shown] = [text, text.parentElement!].map((el) => el.getBoundingClientRect());
+    return [shown!.left - whole!.left, shown!.right - whole!.right];
+  });
+  expect(front).toBeGreaterThan(20);
+  expect(Math.abs(end!)).toBeLessThan(1);
+});
+
 test("tiles and the map show the same fleet", async ({ page }) => {
   await page.getByRole("button", { name: "Tiles" }).click();
   await expect(page.getByRole("listitem").filter({ hasText: "storefront" })).toBeVisible();

@@ -93,6 +93,7 @@ interface LineProps {
 /** Line is drawn again only when something of it changed: most of a list stays as it is. */
 const Line = memo(function Line({ app, index, top, synced, chosen, marked, onMark }: LineProps) {
   const source = sourcesOf(app)[0];
+  const taken = source?.path ?? source?.chart ?? "";
   const operation = app.status.operationState;
   const place = app.spec.destination;
   const warns = (app.status.conditions ?? []).filter((c) => /(Error|Warning)$/.test(c.type));
@@ -120,8 +121,10 @@ const Line = memo(function Line({ app, index, top, synced, chosen, marked, onMar
       <span role="cell" className="c-revision mono" title={app.status.sync.revision}>
         {shortRevision(app.status.sync.revision ?? app.status.sync.revisions?.[0]) || <span className="soft">–</span>}
       </span>
-      <span role="cell" className="c-source" title={source?.repoURL}>
-        <span className="line">{source ? `${repoName(source.repoURL)}/${source.path ?? source.chart ?? ""}` : ""}</span>
+      <span role="cell" className="c-source" title={source && `${source.repoURL} ${taken}`}>
+        <span className="line">
+          <bdi dir="ltr">{source && `${repoName(source.repoURL)}/${taken}`}</bdi>
+        </span>
         {isAutomated(app) && <span className="auto">auto</span>}
       </span>
       <span role="cell" className="c-destination" title={place.server ?? place.name}>
