@@ -9,18 +9,19 @@ import (
 	"strings"
 
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/manifest"
 )
 
 // keptRefs is where a ref is written for every commit that is here with all its content. The refs are plain files, since
 // nothing ever packs them, so asking for one costs no process.
 const keptRefs = "refs/towline"
 
-// refLength is the size of a ref's file: a SHA and the end of the line.
-const refLength = 41
-
 // has reports whether the commit is here, with all its content.
-func (r *repository) has(commit string) bool {
-	data, err := os.ReadFile(filepath.Join(r.dir, keptRefs, commit))
+func (r *repository) has(commit string) bool { return whole(r.dir, commit) }
+
+// whole says that the ref of a commit is all that it should be.
+func whole(dir, commit string) bool {
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(keptRefs), commit))
 	return err == nil && strings.TrimSpace(string(data)) == commit
 }
 
@@ -55,7 +56,7 @@ func (s *Store) ensure(ctx context.Context, repo *repository, commit string) (st
 			return nil, err
 		}
 		defer end()
-		return nil, s.fetch(detached, repo, commit)
+		return nil, s.fetch(detached, repo, commit, s.transfer)
 	})
 	select {
 	case result := <-fetched:
@@ -65,9 +66,9 @@ func (s *Store) ensure(ctx context.Context, repo *repository, commit string) (st
 	}
 }
 
-// fetch brings the commit and its content, without its history. The ref that is written last is what makes it count, so
-// that whatever ends a fetch early leaves a repository that is as good as before.
-func (s *Store) fetch(ctx context.Context, repo *repository, commit string) error {
+// fetch brings the commit and its content, without its history, by one of the ways to ask for it. The ref that is written
+// last is what makes it count, so that whatever ends a fetch early leaves a repository that is as good as before.
+func (s *Store) fetch(ctx context.Context, repo *repository, commit string, by way) error {
 	repo.writing.Lock()
 	defer repo.writing.Unlock()
 	if repo.has(commit) {
@@ -78,9 +79,9 @@ func (s *Store) fetch(ctx context.Context, repo *repository, commit string) erro
 	}
 	s.fetches.Add(1)
 	begun := s.now()
-	err := s.transfer(ctx, repo, commit)
+	err := by(ctx, repo, commit)
 	s.tell(Asked{Repo: repo.at.shown, What: "fetch", Revision: commit, Took: s.now().Sub(begun), Err: err})
-	if err == nil {
+	if err == nil && !repo.has(commit) {
 		err = s.keep(ctx, repo, commit)
 	}
 	if err != nil {
@@ -88,6 +89,28 @@ func (s *Store) fetch(ctx context.Context, repo *repository, commit string) erro
 	}
 	s.joinPacks(ctx, repo)
 	return nil
+}
+
+// way is a way to ask for a commit.
+type way func(ctx context.Context, repo *repository, commit string) error
+
+// Foresee brings a commit that somebody says will be asked for, so that it is here when the remote has said so itself.
+// It is tried once, and by its name alone: for what is not there nobody waits, and nothing else is fetched. Whoever
+// needs the commit meanwhile waits for this fetch, and fetches himself if it brought nothing.
+func (s *Store) Foresee(ctx context.Context, of manifest.Origin, commit string) error {
+	repo, err := s.repository(of)
+	if err != nil {
+		return err
+	}
+	if commit = strings.ToLower(commit); !isSHA(commit) || repo.has(commit) || repo.shy.Load() {
+		return nil
+	}
+	ctx, end, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return s.fetch(ctx, repo, commit, s.fetchCommit)
 }
 
 // joinPacks makes few packs of the many that fetches left, each of which a reader would have to look into. That it may
@@ -109,18 +132,17 @@ func (s *Store) joinPacks(ctx context.Context, repo *repository) {
 // transfer asks for the commit itself. A server that only gives out what it advertises is asked for the branch or tag
 // that stands there, and if there is none any more, for everything.
 func (s *Store) transfer(ctx context.Context, repo *repository, commit string) error {
-	doing := fmt.Sprintf("fetching commit %s of %s", commit, repo.at.shown)
-	depth := fmt.Sprintf("--depth=%d", repo.depth())
-	err := s.fetchRefs(ctx, repo, doing, depth, commit)
-	if fault.ReasonOf(err) != "ObjectNotAdvertised" {
+	err := s.fetchCommit(ctx, repo, commit)
+	if !notAdvertised(err) {
 		return err
 	}
 	answer, err := s.ask(ctx, repo, freshEnough)
 	if err != nil {
 		return err
 	}
+	doing := fetching(repo, commit)
 	if ref := answer.refOf(commit); ref != "" {
-		err = s.fetchRefs(ctx, repo, doing, depth, ref)
+		err = s.fetchRefs(ctx, repo, doing, repo.depth(), ref)
 	} else {
 		err = s.fetchRefs(ctx, repo, doing, everything, "+refs/heads/*:refs/upstream/heads/*", "+refs/tags/*:refs/upstream/tags/*")
 	}
@@ -130,15 +152,29 @@ func (s *Store) transfer(ctx context.Context, repo *repository, commit string) e
 	return s.check(ctx, repo, commit)
 }
 
+// fetchCommit asks for a commit by its name. Git writes the ref that makes it count itself, as the last thing that it
+// does: a process of its own would take as long as all that Go does for a push.
+func (s *Store) fetchCommit(ctx context.Context, repo *repository, commit string) error {
+	err := s.fetchRefs(ctx, repo, fetching(repo, commit), repo.depth(), commit+":"+keptRefs+"/"+commit)
+	repo.shy.Store(notAdvertised(err))
+	return err
+}
+
+func notAdvertised(err error) bool { return fault.ReasonOf(err) == "ObjectNotAdvertised" }
+
+func fetching(repo *repository, commit string) string {
+	return fmt.Sprintf("fetching commit %s of %s", commit, repo.at.shown)
+}
+
 // everything is how git spells "no longer shallow", whether it was or not.
 const everything = "--depth=2147483647"
 
-// depth is how many commits of history are fetched: as few as possible, unless the entry asks for more.
-func (r *repository) depth() int {
+// depth says how many commits of history are fetched: as few as possible, unless the entry asks for more.
+func (r *repository) depth() string {
 	if entry := r.entry.Load(); entry != nil && entry.Depth > 1 {
-		return entry.Depth
+		return fmt.Sprintf("--depth=%d", entry.Depth)
 	}
-	return 1
+	return "--depth=1"
 }
 
 func (s *Store) fetchRefs(ctx context.Context, repo *repository, doing, depth string, refs ...string) error {
@@ -283,13 +319,13 @@ func sweepRepository(dir string) error {
 			failures = append(failures, os.RemoveAll(path))
 		}
 	}
-	// A ref that a power failure cut short would stand in the way of the one that replaces it.
+	// A ref that a power failure cut short, or left empty, would stand in the way of the one that replaces it.
 	refs, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(keptRefs)))
 	if err != nil {
 		return errors.Join(failures...)
 	}
 	for _, ref := range refs {
-		if info, err := ref.Info(); err == nil && info.Size() != refLength {
+		if isSHA(ref.Name()) && !whole(dir, ref.Name()) {
 			failures = append(failures, os.Remove(filepath.Join(dir, filepath.FromSlash(keptRefs), ref.Name())))
 		}
 	}

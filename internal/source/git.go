@@ -32,10 +32,11 @@ type limits struct{ file, memory int64 }
 const sshCommand = sshBase + " -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes -o IdentityAgent=none"
 
 // settings are given to every git process. What is fetched is checked, written safely and never tidied behind our back;
-// the three checks that are waived are of dates and modes, which old repositories got wrong and nobody reads.
+// a ref alone need not outlive a power failure, since it says what its name says and whatever else it says is no ref; the
+// three checks that are waived are of dates and modes, which old repositories got wrong and nobody reads.
 var settings = [][2]string{
 	{"core.hooksPath", "/dev/null"},
-	{"core.fsync", "committed"},
+	{"core.fsync", "committed,-reference"},
 	{"core.fsyncMethod", "batch"},
 	{"gc.auto", "0"},
 	{"maintenance.auto", "false"},

@@ -115,7 +115,9 @@ type repository struct {
 	writing *sync.Mutex                     // held by the one fetch that may write to dir
 	// suffixed says that the server wants ".git" at the end.
 	suffixed atomic.Bool
-	heads    remote
+	// shy says that the server gave out nothing but branches and tags when it was last asked for a commit.
+	shy   atomic.Bool
+	heads remote
 }
 
 // New opens the store in o.Dir, which no other process may have open, and removes what an interrupted fetch left there.

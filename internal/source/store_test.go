@@ -445,3 +445,70 @@ func TestAcceptedAddresses(t *testing.T) {
 		t.Errorf("%d folders for %d repositories", len(folders), len(same))
 	}
 }
+
+// TestForesee: what it brings is here when it is asked for; what is not there costs one request, and nobody's answer.
+func TestForesee(t *testing.T) {
+	server := newGitServer(t)
+	repo := server.repo(t, "shop.git")
+	first := repo.commit("main", map[string]string{"a": "1"})
+	store := newStore(t, nil)
+	of := manifest.Origin{RepoURL: repo.url, Revision: "main"}
+	if err := store.Foresee(t.Context(), of, first); err != nil {
+		t.Fatal(err)
+	}
+	fetches := func() int64 { _, n := store.Stats(); return n }
+	if tree(t, store, repo.url, first); fetches() != 1 {
+		t.Errorf("%d fetches of a commit that was foreseen", fetches())
+	}
+	err := store.Foresee(t.Context(), of, strings.Repeat("ab", 20))
+	wantFault(t, err, fault.Terminal, "CommitNotFound", repo.url)
+	if fetches() != 2 {
+		t.Errorf("%d fetches after one for nothing", fetches())
+	}
+	for _, commit := range []string{first, "main", ""} {
+		if err := store.Foresee(t.Context(), of, commit); err != nil || fetches() != 2 {
+			t.Errorf("foreseeing %q: %v after %d fetches", commit, err, fetches())
+		}
+	}
+
+	// A server that gives out only what it advertises is not asked for everything on a mere word.
+	second := repo.commit("main", map[string]string{"a": "2"})
+	repo.commit("main", map[string]string{"a": "3"})
+	server.set(func(s *gitServer) { s.old = true })
+	if err := store.Foresee(t.Context(), of, second); err == nil || fetches() != 3 {
+		t.Errorf("foreseeing what is not advertised: %v after %d fetches", err, fetches())
+	}
+	if tree(t, store, repo.url, second); fetches() != 4 {
+		t.Errorf("%d fetches in the end", fetches())
+	}
+	third := repo.commit("main", map[string]string{"a": "4"})
+	if err := store.Foresee(t.Context(), of, third); err != nil || fetches() != 4 {
+		t.Errorf("foreseeing at a server that is known for it: %v after %d fetches", err, fetches())
+	}
+}
+
+// TestForeseenAndAskedForAtOnce: whoever needs the commit waits for the fetch that is under way, and makes his own if that
+// brought nothing.
+func TestForeseenAndAskedForAtOnce(t *testing.T) {
+	server := newGitServer(t)
+	repo := server.repo(t, "shop.git")
+	store := newStore(t, nil)
+	tree(t, store, repo.url, repo.commit("main", map[string]string{"a": "1"}))
+	commit := repo.commit("main", map[string]string{"a": "2"})
+	release := make(chan struct{})
+	server.set(func(s *gitServer) { s.hold = release })
+	foreseen, asked := make(chan error, 1), make(chan error, 1)
+	go func() { foreseen <- store.Foresee(t.Context(), manifest.Origin{RepoURL: repo.url}, commit) }()
+	<-server.held
+	go func() {
+		_, err := store.Tree(t.Context(), manifest.Origin{RepoURL: repo.url}, commit)
+		asked <- err
+	}()
+	close(release)
+	if err := errors.Join(<-foreseen, <-asked); err != nil {
+		t.Fatal(err)
+	}
+	if _, n := store.Stats(); n != 2 {
+		t.Errorf("%d fetches of two commits", n)
+	}
+}
