@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,8 @@ type staged struct {
 	git           *gitserver.Server
 	product       *product
 	objects, apps *observer
+	// told are the commits that were last told of, by repository.
+	told sync.Map
 	// stamp makes the content of every push another.
 	stamp int
 }
@@ -157,7 +160,9 @@ func (s *staged) level(object, word string) <-chan time.Time {
 
 // tell sends the webhook of a commit.
 func (s *staged) tell(ctx context.Context, repo, sha string) error {
-	body := letterOf(s.git.URL(repo), sha)
+	before, _ := s.told.Swap(repo, sha)
+	last, _ := before.(string)
+	body := letterOf(s.git.URL(repo), last, sha)
 	code, err := post(ctx, client(1), s.product.base+"/api/webhook", body, signatureOf(hookSecret, body))
 	if err != nil || code != 200 {
 		return fmt.Errorf("sending the webhook of a push: %d %w", code, err)

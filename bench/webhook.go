@@ -88,13 +88,13 @@ func (h *hooking) push(ctx context.Context) (float64, error) {
 }
 
 // letterOf is what GitHub says of a push, as long as such letters are.
-func letterOf(url, sha string) string {
-	text := fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"repository":{"html_url":%q,"default_branch":"main"},"commits":[]}`,
-		sha, strings.TrimSuffix(url, ".git"))
+func letterOf(url, before, sha string) string {
+	text := fmt.Sprintf(`{"ref":"refs/heads/main","before":%q,"after":%q,`+
+		`"repository":{"html_url":%q,"default_branch":"main"},"commits":[]}`, before, sha, strings.TrimSuffix(url, ".git"))
 	return text + strings.Repeat(" ", hookSize-len(text))
 }
 
-func (h *hooking) letter(sha string) string { return letterOf(h.git.URL(repository), sha) }
+func (h *hooking) letter(sha string) string { return letterOf(h.git.URL(repository), "", sha) }
 
 // another is a letter that never came before.
 func (h *hooking) another() string { return h.letter(fmt.Sprintf("%040d", h.made.Add(1))) }

@@ -55,6 +55,7 @@ func (p *parts) newShift(o runOptions) *shift {
 		Namespace:  o.namespace,
 		Reconciler: traced{t.engine, p},
 		Resolver:   p.sources,
+		Foreseer:   p.sources.git,
 		Touched:    t.engine.Touched,
 		Poll: func() (time.Duration, time.Duration) {
 			s := p.settings.Current()

@@ -35,6 +35,9 @@ type Options struct {
 	Namespace  string
 	Reconciler Reconciler
 	Resolver   Resolver
+	// Foreseer fetches what webhooks speak of while that is asked for; nil means
+	// that nobody does.
+	Foreseer Foreseer
 	// Poll says how often repositories are looked at, and the jitter that is
 	// added at random.
 	Poll func() (every, jitter time.Duration)
@@ -110,7 +113,7 @@ func New(o Options) *Controller {
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: projectQueueName, MetricsProvider: o.Metrics})
 	c.sets = newSets(o.Metrics)
 	c.poller = newPoller(pollerOptions{
-		resolver: o.Resolver, every: o.Poll, touched: o.Touched, key: c.key,
+		resolver: o.Resolver, foreseer: o.Foreseer, every: o.Poll, touched: o.Touched, key: c.key,
 		wake: c.followed,
 	})
 	return c

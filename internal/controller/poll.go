@@ -26,6 +26,11 @@ type Resolver interface {
 // not known.
 type Touched func(ctx context.Context, of manifest.Origin, from, to string, apps []string) []string
 
+// Foreseer brings a commit that somebody says will be asked for. Nobody waits for it.
+type Foreseer interface {
+	Foresee(ctx context.Context, of manifest.Origin, commit string) error
+}
+
 // poller looks at each repository in turn, once for all the applications that
 // use it, and wakes those whom a move concerns. An application that read
 // nothing of what changed costs nothing.
@@ -46,10 +51,14 @@ type poller struct {
 	// is followed by there; turns are when webhooks have them looked at.
 	places map[string]map[string]int
 	turns  turns
+	// tips are what proved webhooks say that the next look will find.
+	tips map[string]tip
 }
 
 type pollerOptions struct {
 	resolver Resolver
+	// foreseer is nil where nothing is fetched before its name is known.
+	foreseer Foreseer
 	every    func() (every, jitter time.Duration)
 	wake     func(app string)
 	// key is what an application is called.
@@ -99,6 +108,7 @@ func newPoller(o pollerOptions) *poller {
 		sets:          map[string][]manifest.Origin{},
 		places:        map[string]map[string]int{},
 		turns:         newTurns(),
+		tips:          map[string]tip{},
 	}
 }
 
@@ -283,6 +293,7 @@ func (p *poller) come(repo string) ([]manifest.Origin, turnOf) {
 		delete(p.repos, repo)
 		delete(p.planned, repo)
 		delete(p.hinted, repo)
+		delete(p.tips, repo)
 		p.turns.forget(repo)
 		return nil, nobodyAsks
 	}
@@ -309,6 +320,7 @@ func (p *poller) poll(ctx context.Context, repo string) {
 	case othersLooked:
 		maxAge = fresh
 	case itsTurn:
+		p.foresee(ctx, repo)
 	}
 	for _, origin := range origins {
 		commit, _, err := p.resolver.Resolve(ctx, origin, maxAge)

@@ -19,14 +19,15 @@ import (
 
 // repository answers Resolve from a map and counts the questions.
 type repository struct {
-	mu      sync.Mutex
-	commits map[string]string
-	err     error
-	asked   []string
-	woken   []string
-	every   time.Duration
-	jitter  time.Duration
-	touched Touched
+	mu       sync.Mutex
+	commits  map[string]string
+	err      error
+	asked    []string
+	foreseen []string
+	woken    []string
+	every    time.Duration
+	jitter   time.Duration
+	touched  Touched
 }
 
 func (r *repository) Resolve(_ context.Context, of manifest.Origin, maxAge time.Duration) (string, time.Time, error) {
@@ -37,6 +38,11 @@ func (r *repository) Resolve(_ context.Context, of manifest.Origin, maxAge time.
 		return "", time.Time{}, r.err
 	}
 	return r.commits[of.RepoURL+"@"+of.Revision], time.Now(), nil
+}
+
+func (r *repository) Foresee(_ context.Context, of manifest.Origin, commit string) error {
+	r.set(func() { r.foreseen = append(r.foreseen, fmt.Sprintf("%s@%s %s", of.RepoURL, of.Revision, commit)) })
+	return nil
 }
 
 func (r *repository) set(change func()) {
@@ -69,6 +75,7 @@ func polling(t *testing.T, r *repository, test func(t *testing.T, p *poller)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPoller(pollerOptions{
 			resolver: r,
+			foreseer: r,
 			every:    func() (time.Duration, time.Duration) { r.mu.Lock(); defer r.mu.Unlock(); return r.every, r.jitter },
 			wake:     func(app string) { r.set(func() { r.woken = append(r.woken, app) }) },
 			touched:  r.touched,

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
 	"github.com/towline-cd/towline/internal/core/appset"
@@ -112,8 +114,12 @@ func (p *poller) hear(h webhook.Hint) int {
 	asked, now := 0, time.Now()
 	for _, place := range h.Places {
 		for repo := range p.places[place] {
-			if !p.concerned(repo, h) {
+			origin, ok := p.concerned(repo, h)
+			if !ok {
 				continue
+			}
+			if h.Proved && origin.Chart == "" {
+				p.tips[repo] = tip{origin, h.From, h.To}
 			}
 			wait, ok := p.turns.ask(repo, h.Proved, now)
 			if !ok {
@@ -126,13 +132,42 @@ func (p *poller) hear(h webhook.Hint) int {
 	return asked
 }
 
-func (p *poller) concerned(repo string, h webhook.Hint) bool {
+// concerned is the first origin of a repository whom a webhook concerns.
+func (p *poller) concerned(repo string, h webhook.Hint) (first manifest.Origin, ok bool) {
 	for origin := range p.repos[repo] {
-		if h.Concerns(origin.Revision) {
-			return true
+		if h.Concerns(origin.Revision) && (!ok || compareOrigins(origin, first) < 0) {
+			first, ok = origin, true
 		}
 	}
-	return false
+	return first, ok
+}
+
+// tip is where a proved webhook says that an origin came from, and to.
+type tip struct {
+	origin   manifest.Origin
+	from, to string
+}
+
+// foresee has fetched what the last webhook says that a look will find, while the
+// look is made: the one does not wait for the other, and only the look is
+// believed. A webhook must be right about where the origin stood; one that is
+// wrong about where it stands costs a request for nothing, and no more than one
+// with each look.
+func (p *poller) foresee(ctx context.Context, repo string) {
+	p.mu.Lock()
+	next, told := p.tips[repo]
+	delete(p.tips, repo)
+	f := p.repos[repo][next.origin]
+	told = told && next.to != "" && f != nil && f.commit == next.from
+	p.mu.Unlock()
+	if !told || p.foreseer == nil {
+		return
+	}
+	go func() {
+		if err := p.foreseer.Foresee(ctx, next.origin, next.to); err != nil {
+			slog.DebugContext(ctx, "what a webhook speaks of could not be fetched", "repository", repo, "commit", next.to, "error", err)
+		}
+	}()
 }
 
 // listen has a set told of topics, instead of those of the last time.

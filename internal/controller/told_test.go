@@ -47,6 +47,59 @@ func TestAPushIsALook(t *testing.T) {
 	})
 }
 
+// TestWhatAPushSpeaksOfIsFetchedWithTheLook: the last that was said, once, and only on the word of somebody who proved
+// himself and knows where the branch stood.
+func TestWhatAPushSpeaksOfIsFetchedWithTheLook(t *testing.T) {
+	r := &repository{every: time.Hour, commits: map[string]string{shop + "@main": "c1", shop + "@v1": "c1"}}
+	polling(t, r, func(t *testing.T, p *poller) {
+		p.track(nil, follower("a", shop, "main"))
+		p.track(nil, follower("b", shop, "v1"))
+		// Each is a row of webhooks that come during one window.
+		for _, step := range []struct {
+			name  string
+			hints []webhook.Hint
+			now   string
+			want  []string
+		}{
+			{"wrong about where it stood", []webhook.Hint{told(true, "c0", "c2")}, "c2", nil},
+			{"right", []webhook.Hint{told(true, "c2", "c3")}, "c3", []string{shop + "@main c3"}},
+			{"the last counts", []webhook.Hint{told(true, "c3", "c4"), told(true, "c3", "c5")}, "c5", []string{shop + "@main c5"}},
+			{"one that leaves a move out", []webhook.Hint{told(true, "c5", "c6"), told(true, "c6", "c7")}, "c7", nil},
+			{"one that comes late", []webhook.Hint{told(true, "c3", "c5")}, "c8", nil},
+			{"without proof", []webhook.Hint{told(false, "c8", "c9")}, "c9", nil},
+			{"it is not said", []webhook.Hint{told(true, "c9", "c10"), push(true, "refs/heads/main")}, "c10", nil},
+			{"nobody follows it", []webhook.Hint{told(true, "c10", "c11", "refs/heads/nobody")}, "c10", nil},
+			{"not what was said", []webhook.Hint{told(true, "c10", "c11")}, "c12", []string{shop + "@main c11"}},
+		} {
+			pass(2 * strangeWindow)
+			// A first one has the repository looked at, so that those that count wait for the window to be over.
+			p.hear(push(true, "refs/heads/main"))
+			pass(time.Millisecond)
+			for _, h := range step.hints {
+				p.hear(h)
+			}
+			r.set(func() { r.commits[shop+"@main"] = step.now })
+			pass(2 * strangeWindow)
+			r.set(func() {
+				if d := cmp.Diff(step.want, r.foreseen); d != "" {
+					t.Errorf("%s: what was fetched differs (-want +got):\n%s", step.name, d)
+				}
+				r.foreseen = nil
+			})
+		}
+	})
+}
+
+// told is a push that says between which commits a branch moved.
+func told(proved bool, from, to string, refs ...string) webhook.Hint {
+	if len(refs) == 0 {
+		refs = []string{"refs/heads/main"}
+	}
+	h := push(proved, refs...)
+	h.From, h.To = from, to
+	return h
+}
+
 // TestManyPushesAreFewLooks: one at once, and one for all that came until the window was over.
 func TestManyPushesAreFewLooks(t *testing.T) {
 	for _, proved := range []bool{true, false} {

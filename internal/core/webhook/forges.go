@@ -16,6 +16,8 @@ func readGitLab(event string, body []byte, h *Hint) error {
 		Kind    string `json:"object_kind"`
 		Event   string `json:"event_name"`
 		Ref     string `json:"ref"`
+		Before  string `json:"before"`
+		After   string `json:"after"`
 		Project struct {
 			ID            json.Number `json:"id"`
 			WebURL        string      `json:"web_url"`
@@ -38,7 +40,7 @@ func readGitLab(event string, body []byte, h *Hint) error {
 	switch kind {
 	case "push", "tag_push":
 		h.Kind = Push
-		h.moved(in.Ref)
+		h.between(in.Ref, in.Before, in.After)
 		if in.Project.DefaultBranch != nil {
 			h.Default = *in.Project.DefaultBranch
 		}
@@ -64,8 +66,11 @@ func readBitbucket(event string, body []byte, h *Hint) error {
 		return nil
 	}
 	type end struct {
-		Type string `json:"type"`
-		Name string `json:"name"`
+		Type   string `json:"type"`
+		Name   string `json:"name"`
+		Target struct {
+			Hash string `json:"hash"`
+		} `json:"target"`
 	}
 	var in struct {
 		Repository struct {
@@ -97,6 +102,8 @@ func readBitbucket(event string, body []byte, h *Hint) error {
 			case e == nil || e.Name == "":
 			case e.Type == "tag":
 				h.moved(tagRef + e.Name)
+			case e == c.New && c.Old != nil:
+				h.between(branchRef+e.Name, c.Old.Target.Hash, e.Target.Hash)
 			default:
 				h.moved(branchRef + e.Name)
 			}
@@ -123,6 +130,8 @@ func readBitbucketServer(event string, body []byte, h *Hint) error {
 			Ref struct {
 				ID string `json:"id"`
 			} `json:"ref"`
+			From string `json:"fromHash"`
+			To   string `json:"toHash"`
 		} `json:"changes"`
 		Pull struct {
 			To struct {
@@ -138,7 +147,7 @@ func readBitbucketServer(event string, body []byte, h *Hint) error {
 		h.at(l.Href)
 	}
 	for _, c := range in.Changes {
-		h.moved(c.Ref.ID)
+		h.between(c.Ref.ID, c.From, c.To)
 	}
 	h.bounded()
 	return nil
@@ -159,6 +168,8 @@ func readAzure(_ string, body []byte, h *Hint) error {
 		Resource struct {
 			Updates []struct {
 				Name string `json:"name"`
+				From string `json:"oldObjectId"`
+				To   string `json:"newObjectId"`
 			} `json:"refUpdates"`
 			Repository struct {
 				RemoteURL     string `json:"remoteUrl"`
@@ -178,7 +189,7 @@ func readAzure(_ string, body []byte, h *Hint) error {
 		h.Kind = Push
 		h.Default = strings.TrimPrefix(r.DefaultBranch, branchRef)
 		for _, u := range in.Resource.Updates {
-			h.moved(u.Name)
+			h.between(u.Name, u.From, u.To)
 		}
 		h.bounded()
 	case strings.HasPrefix(in.Event, "git.pullrequest."):

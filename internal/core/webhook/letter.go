@@ -171,6 +171,9 @@ func (l *Letter) Read(body []byte) (Hint, *Refusal) {
 	if len(hint.Places) == 0 {
 		hint.Kind = Nothing
 	}
+	if len(hint.Refs) != 1 {
+		hint.From, hint.To = "", "" // whose they are would have to be said too
+	}
 	return hint, nil
 }
 

@@ -57,6 +57,19 @@ func (h *Hint) moved(refs ...string) {
 	}
 }
 
+// between adds a ref that moved, and between which commits a branch did.
+func (h *Hint) between(ref, from, to string) {
+	h.moved(ref)
+	if strings.HasPrefix(ref, branchRef) && isCommit(from) && isCommit(to) {
+		h.From, h.To = strings.ToLower(from), strings.ToLower(to)
+	}
+}
+
+// isCommit says that a word is the name of a commit. Nothing but zeros is that there is none.
+func isCommit(word string) bool {
+	return len(word) == 40 && pinned(word) && strings.Trim(word, "0") != ""
+}
+
 // bounded forgets refs that are too many.
 func (h *Hint) bounded() {
 	if len(h.Refs) > mostRefs {
@@ -102,6 +115,8 @@ var idle = []string{
 func readHosted(event string, body []byte, h *Hint) error {
 	var in struct {
 		Ref        string `json:"ref"`
+		Before     string `json:"before"`
+		After      string `json:"after"`
 		Action     string `json:"action"`
 		Repository hosted `json:"repository"`
 	}
@@ -116,7 +131,7 @@ func readHosted(event string, body []byte, h *Hint) error {
 		}
 	case event == "push":
 		h.Kind = Push
-		h.moved(in.Ref)
+		h.between(in.Ref, in.Before, in.After)
 	default:
 		// What is created or deleted is named without saying whether it is a branch.
 		h.Kind = Push

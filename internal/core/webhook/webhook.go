@@ -1,7 +1,8 @@
 // Package webhook reads what forges and registries send when something changed. The headers say who sends, and by what
 // they prove it; then the signature is checked over the bytes as they came; and only then are they read, into a hint:
 // which repository, which of its branches. A hint is no more than a reason to look: nothing that it says is believed,
-// and what changed is asked of the repository. The package must not do anything about it.
+// and what changed is asked of the repository; what it says of a commit may have that fetched sooner, and no more. The
+// package must not do anything about it.
 package webhook
 
 import (
@@ -48,6 +49,10 @@ type Hint struct {
 	Places []string `json:"places,omitempty"`
 	// Refs are the full names of what moved; none is that it is not said.
 	Refs []string `json:"refs,omitempty"`
+	// From and To are the commits that the branch moved between; empty is that it is not said, that the branch came or
+	// went, or that more than one ref moved.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
 	// Default is the branch that HEAD stands for; empty is that it is not said.
 	Default string `json:"default,omitempty"`
 }

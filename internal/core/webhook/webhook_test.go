@@ -49,6 +49,9 @@ func TestWebhooks(t *testing.T) {
 		for _, ref := range hint.Refs {
 			fmt.Fprintln(&out, "moved", ref)
 		}
+		if hint.From+hint.To != "" {
+			fmt.Fprintln(&out, "from", hint.From, "to", hint.To)
+		}
 		if hint.Default != "" {
 			fmt.Fprintln(&out, "default", hint.Default)
 		}
