@@ -2,33 +2,39 @@ package engine
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/diff"
 	"github.com/towline-cd/towline/internal/core/fault"
+	"github.com/towline-cd/towline/internal/core/object"
 	"github.com/towline-cd/towline/internal/core/plan"
 )
 
 // answer asks one question.
 func answer(ctx context.Context, s *door, q plan.Question, w *witness) plan.Answer {
-	live, err := s.Get(ctx, q.Object.Key, q.Object.Body.GroupVersionKind().Version)
-	if err != nil {
-		return plan.Answer{Problem: err.Error()}
-	}
-	refusal := ""
+	body, refusal := q.Object.Body, ""
+	var live, predicted *unstructured.Unstructured
+	var missing, err error
 	if q.Replace {
-		a, ok := replaced(ctx, w, q, live)
-		if ok {
-			return a
+		if live, missing = s.Get(ctx, q.Object.Key, body.GroupVersionKind().Version); missing == nil {
+			a, ok := replaced(ctx, w, q, live)
+			if ok {
+				return a
+			}
+			// What the server will not replace may still be in sync: then nothing has
+			// to be replaced.
+			refusal = a.Refusal
+			predicted, err = s.DryRun(ctx, body)
 		}
-		// What the server will not replace may still be in sync: then nothing has
-		// to be replaced.
-		refusal = a.Refusal
+	} else {
+		live, predicted, missing, err = both(ctx, s, q.Object)
 	}
-	body := q.Object.Body
-	predicted, err := s.DryRun(ctx, body)
+	if missing != nil {
+		return plan.Answer{Problem: missing.Error()}
+	}
 	if rejected(err) && !q.Rules.Empty() {
 		// What the server will not change may be what the rules ignore.
 		if kept, problem := q.Rules.Respect(body, live, v1alpha1.FieldManagerApply); problem == nil {
@@ -49,6 +55,28 @@ func answer(ctx context.Context, s *door, q plan.Question, w *witness) plan.Answ
 		return plan.Answer{Problem: problem.Error()}
 	}
 	return plan.Answer{Live: live, Predicted: predicted, Earlier: earlier, Refusal: refusal, Webhooks: q.Webhooks}
+}
+
+// seer says how an object stands, and what an apply would make of it.
+type seer interface {
+	Get(ctx context.Context, k object.Key, version string) (*unstructured.Unstructured, error)
+	DryRun(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
+// both asks for an object as it stands, and for what an apply would make of it,
+// at once: neither needs the answer to the other. Each says the version that it
+// is about. Where they differ somebody wrote in between, and a prediction from
+// before must not be held against what stands since: it is asked for again.
+func both(ctx context.Context, s seer, of object.Object) (live, predicted *unstructured.Unstructured, missing, err error) {
+	version := of.Body.GroupVersionKind().Version
+	var asking sync.WaitGroup
+	asking.Go(func() { predicted, err = s.DryRun(ctx, of.Body) })
+	live, missing = s.Get(ctx, of.Key, version)
+	asking.Wait()
+	if missing == nil && err == nil && live.GetResourceVersion() != predicted.GetResourceVersion() {
+		predicted, err = s.DryRun(ctx, of.Body)
+	}
+	return live, predicted, missing, err
 }
 
 func rejected(err error) bool { return fault.ReasonOf(err) == "Rejected" }

@@ -145,12 +145,15 @@ func (e *Engine) Comparisons(ctx context.Context, app *v1alpha1.Application, wan
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(askers)
+	g.SetLimit(comparers)
 	for i := range out {
 		g.Go(func() error { return bodies(gctx, o.cluster, &out[i]) })
 	}
 	return out, g.Wait()
 }
+
+// comparers is how many objects are shown at once to somebody who looks.
+const comparers = 8
 
 // bodies reads what is live of an object, and asks what would become of it. One that cannot be predicted is shown as it is.
 func bodies(ctx context.Context, c *door, p *Comparison) error {

@@ -388,8 +388,9 @@ func (e *Engine) manifests(ctx context.Context, o *observation, l look) (manifes
 	return out, nil
 }
 
-// askers is how many questions of one application are on the wire at once.
-const askers = 8
+// askers is how many questions of one application are asked at once. Most of
+// them are two requests at the same time.
+const askers = 4
 
 // ask puts the questions to the server. A question that fails makes one
 // object unknown, not the application.
