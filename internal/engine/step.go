@@ -27,9 +27,8 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 	if len(progress.Done) == 0 {
 		e.measure(ctx, o)
 	}
-	recorded := e.Now()
+	recorded, step := e.Now(), next(o, state, progress)
 	for {
-		step := next(o, state, progress)
 		switch step.Do {
 		case plan.DoDone:
 			message := plan.Retried(step.Message, int(state.RetryCount))
@@ -43,6 +42,7 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 				return Result{}, err
 			}
 			progress.Looked = true
+			step = next(o, state, progress)
 			continue
 		case plan.DoApply, plan.DoPrune, plan.DoNote, plan.DoRelease, plan.DoClear:
 		}
@@ -52,30 +52,31 @@ func (e *Engine) advance(ctx context.Context, o *observation, state *v1alpha1.Op
 			return Result{}, err
 		}
 		if len(results) == 0 {
+			step = next(o, state, progress)
 			continue
 		}
 		state = status.Record(state, results)
 		remember(&progress, results)
 		progress.Written = e.written.of(e.key(o.app))
-		w.progress = progress
-		if e.later(o, state, w, recorded) {
+		w.progress, step = progress, next(o, state, progress)
+		pause := e.pause(o, w.step, state)
+		if ends(step) || pause == 0 && later(w, step, e.Now().Sub(recorded)) {
 			continue
 		}
 		recorded = e.Now()
 		if o.app, err = e.report(ctx, o, state); err != nil {
 			return Result{}, err
 		}
-		if pause := e.pause(o, step, state); pause > 0 {
+		if pause > 0 {
 			return Result{After: pause}, nil
 		}
 	}
 }
 
-// later says that what a step did may be recorded with what comes after it.
-func (e *Engine) later(o *observation, state *v1alpha1.OperationState, did work, recorded time.Time) bool {
-	after := next(o, state, did.progress)
-	together := settled(after, did.progress) || follows(did.step, after) && e.Now().Sub(recorded) < recordEvery
-	return ends(after) || together && e.pause(o, did.step, state) == 0
+// later says that what a step did may be recorded with what comes after it,
+// where nothing has been recorded for a while.
+func later(did work, after plan.Step, unrecorded time.Duration) bool {
+	return settled(after, did.progress) || follows(did.step, after) && unrecorded < recordEvery
 }
 
 // measure holds new objects against the shapes of their kinds before the first
