@@ -8,11 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 )
 
 // observer sees the objects of one kind and tells those who wait for something
@@ -45,12 +48,19 @@ func observe(ctx context.Context, client dynamic.ResourceInterface) (*observer, 
 	return o, nil
 }
 
+// watchFromNow goes on where it was when the server ends it, which it does with
+// those who are slow.
 func watchFromNow(ctx context.Context, client dynamic.ResourceInterface) (watch.Interface, error) {
 	list, err := client.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, fmt.Errorf("listing: %w", err)
 	}
-	w, err := client.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), TimeoutSeconds: new(int64(3600))})
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.TimeoutSeconds = new(int64(3600))
+			return client.Watch(ctx, o)
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("watching: %w", err)
 	}
@@ -135,7 +145,7 @@ func (h *heal) newBare(ctx context.Context) (*bare, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a ConfigMap: %w", err)
 	}
-	err = each(ctx, h.scale.times, func(ctx context.Context, i int) error {
+	err = each(ctx, h.scale.times+h.drifts(), func(ctx context.Context, i int) error {
 		app := map[string]any{
 			"apiVersion": model.GetAPIVersion(), "kind": "Application",
 			"metadata": map[string]any{"name": appName(i), "namespace": bareNamespace},
@@ -180,13 +190,15 @@ func likeTheEngine(model *unstructured.Unstructured) (out [2][]byte, err error) 
 	return out, nil
 }
 
-// start heals whatever drifts from now on.
+// start heals whatever drifts from now on, as many at once as the engine.
 func (b *bare) start(ctx context.Context) error {
 	w, err := watchFromNow(ctx, b.client.Resource(configMapKind).Namespace(bareNamespace))
 	if err != nil {
 		return err
 	}
 	go func() {
+		var g errgroup.Group
+		g.SetLimit(workers)
 		for e := range w.ResultChan() {
 			u, ok := e.Object.(*unstructured.Unstructured)
 			if !ok {
@@ -195,11 +207,14 @@ func (b *bare) start(ctx context.Context) error {
 			if level, _, _ := unstructured.NestedString(u.Object, "data", "level"); level != bad {
 				continue
 			}
-			if err := b.heal(ctx, u.GetName()); err != nil {
-				b.mu.Lock()
-				b.problem = err
-				b.mu.Unlock()
-			}
+			g.Go(func() error {
+				if err := b.heal(ctx, u.GetName()); err != nil {
+					b.mu.Lock()
+					b.problem = err
+					b.mu.Unlock()
+				}
+				return nil
+			})
 		}
 	}()
 	return nil

@@ -108,7 +108,7 @@ func (h *heal) measure(ctx context.Context, engine *engineWorker, bare *bare) er
 	h.report.keep(before, after)
 	h.reportHeal(ours, theirs, t, after.Counts["reconciles"]-before.Counts["reconciles"])
 	// Those who have healed once are paced: the storm is for the others.
-	if err := h.storm(ctx, h.scale.times); err != nil {
+	if err := h.storms(ctx, bare); err != nil {
 		return err
 	}
 	return engine.keep()
