@@ -26,11 +26,15 @@ type waving struct {
 	*fresh
 	bare          dynamic.Interface
 	apps, objects *observer
+	// patches are what the engine writes into the Application when it begins and
+	// when it ends, for the bare program to write too.
+	patches [2]string
 }
 
 // runWaves syncs applications of ten waves whose objects are healthy at once,
-// in turn with a bare program that applies the same objects wave by wave and
-// goes on as soon as its watch has seen all of a wave.
+// in turn with a bare program that applies the same objects wave by wave, goes
+// on as soon as its watch has seen all of a wave, and says in an Application that
+// it begins and what came of it.
 func runWaves(ctx context.Context, b *bench) (err error) {
 	files := map[string]string{}
 	for i := range b.scale.times {
@@ -73,7 +77,7 @@ func waveManifests(app int) string {
 }
 
 func (w *waving) connect(ctx context.Context) error {
-	for _, namespace := range []string{engineWaves, bareWaves} {
+	for _, namespace := range []string{engineWaves, bareWaves, bareNamespace} {
 		if err := w.namespace(ctx, namespace); err != nil {
 			return err
 		}
@@ -102,21 +106,27 @@ func (w *waving) measure(ctx context.Context, engine *engineWorker) error {
 	if err != nil {
 		return err
 	}
-	var ours, theirs sample
+	var ours, theirs, applies sample
 	for i := range w.scale.times {
 		took, err := w.byEngine(ctx, i)
 		if err != nil {
 			return err
 		}
-		// The first of each is for warming up.
-		if i > 0 {
+		// The first of each is for warming up, and for a model.
+		if i == 0 {
+			err = w.model(ctx)
+		} else {
 			ours = append(ours, took)
 		}
-		if took, err = w.byBare(ctx, i); err != nil {
+		if err != nil {
+			return err
+		}
+		took, applied, err := w.byBare(ctx, i)
+		if err != nil {
 			return err
 		}
 		if i > 0 {
-			theirs = append(theirs, took)
+			theirs, applies = append(theirs, took), append(applies, applied)
 		}
 	}
 	counts, err := engine.tell(order{Do: "settle"})
@@ -128,6 +138,8 @@ func (w *waving) measure(ctx context.Context, engine *engineWorker) error {
 		return err
 	}
 	w.report.keep(counts)
+	w.report.note("applies_ms", applies.median())
+	w.report.note("ratio_to_applies", ours.median()/applies.median())
 	w.reportWaves(ours, theirs, t, counts.Counts["reconciles"])
 	_, err = engine.tell(order{Do: "end"})
 	return err
@@ -164,12 +176,53 @@ func (w *waving) byEngine(ctx context.Context, i int) (milliseconds float64, err
 	return at.Sub(start).Seconds() * 1e3, nil
 }
 
-// byBare applies the same objects in the same order.
-func (w *waving) byBare(ctx context.Context, i int) (milliseconds float64, err error) {
+// model takes over what the engine has written into an Application.
+func (w *waving) model(ctx context.Context) error {
+	model, err := w.client.Resource(appKind).Namespace(controlNamespace).Get(ctx, appName(0), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the model: %w", err)
+	}
+	w.patches, err = firstSync(model)
+	return err
+}
+
+// byBare applies the same objects in the same order, between two patches of an
+// Application. It says what all took, and what the applies took.
+func (w *waving) byBare(ctx context.Context, i int) (all, applies float64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not done after a minute"))
 	defer cancel()
+	app := w.world.application(i)
+	if meta, ok := app["metadata"].(map[string]any); ok {
+		meta["namespace"] = bareNamespace
+	}
+	apps := w.bare.Resource(appKind).Namespace(bareNamespace)
+	if err := create(ctx, apps, app); err != nil {
+		return 0, 0, err
+	}
+	patch := func(text string) error {
+		text = strings.ReplaceAll(text, appName(0), appName(i))
+		_, err := apps.Patch(ctx, appName(i), types.MergePatchType, []byte(text), metav1.PatchOptions{FieldManager: "bare-status"})
+		if err != nil {
+			return fmt.Errorf("patching Application %q: %w", appName(i), err)
+		}
+		return nil
+	}
 	start := time.Now()
-	var last time.Time
+	if err := patch(w.patches[0]); err != nil {
+		return 0, 0, err
+	}
+	begun := time.Now()
+	if err := w.applyWaves(ctx, i); err != nil {
+		return 0, 0, err
+	}
+	applies = millis(time.Since(begun))
+	if err := patch(w.patches[1]); err != nil {
+		return 0, 0, err
+	}
+	return millis(time.Since(start)), applies, nil
+}
+
+func (w *waving) applyWaves(ctx context.Context, i int) error {
 	for wave := range waves {
 		g, gctx := errgroup.WithContext(ctx)
 		var seen []<-chan time.Time
@@ -179,15 +232,15 @@ func (w *waving) byBare(ctx context.Context, i int) (milliseconds float64, err e
 			g.Go(func() error { return w.apply(gctx, name, wave) })
 		}
 		if err := g.Wait(); err != nil {
-			return 0, err
+			return err
 		}
 		for _, c := range seen {
-			if last, err = await(ctx, c); err != nil {
-				return 0, fmt.Errorf("waiting for wave %d: %w", wave, err)
+			if _, err := await(ctx, c); err != nil {
+				return fmt.Errorf("waiting for wave %d: %w", wave, err)
 			}
 		}
 	}
-	return last.Sub(start).Seconds() * 1e3, nil
+	return nil
 }
 
 func (w *waving) apply(ctx context.Context, name string, wave int) error {
