@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"log/slog"
+	"slices"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/manifest"
@@ -107,12 +111,13 @@ func (e *Engine) still(ctx context.Context, app *v1alpha1.Application, now mark)
 		return same
 	}
 	kept, ok := e.Pairs.Mark(name)
-	if !ok || kept.Sum != now.seen.Sum || len(kept.Revisions) != len(now.seen.Revisions) {
+	if !ok || kept.Sum != now.seen.Sum || len(kept.Revisions) != len(now.seen.Revisions) ||
+		kept.APIs != "" && kept.APIs != now.seen.APIs {
 		return false
 	}
 	// The mark that was kept stays: what was rendered is known by its commits.
 	e.quiet.adopt(name, now)
-	if kept.Equal(now.seen) || e.unmoved(ctx, app, kept.Revisions, now.seen.Revisions) {
+	if slices.Equal(kept.Revisions, now.seen.Revisions) || e.unmoved(ctx, app, kept.Revisions, now.seen.Revisions) {
 		return true
 	}
 	e.quiet.forget(name)
@@ -145,6 +150,9 @@ func (e *Engine) settle(ctx context.Context, o *observation, now mark, was bool)
 	e.quiet.keep(name, now, was)
 	if !was || !now.lasting || !e.simple(o) {
 		return
+	}
+	if !slices.ContainsFunc(o.rendered, func(r *rendered) bool { return r != nil && r.APIs != "" }) {
+		now.seen.APIs = ""
 	}
 	if err := e.Pairs.SetMark(name, now.seen); err != nil {
 		slog.WarnContext(ctx, "a look could not be remembered; a restart will look again", "app", name, "error", err)
@@ -200,17 +208,37 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (no
 		t.texts(own.Server, own.Name)
 		t.list(own.Namespaces)
 	}
-	t = append(t, view.Content[:]...)
-	for _, f := range c.Managed(object.Instance(e.Namespace, app.Namespace, app.Name)) {
+	managed := c.Managed(object.Instance(e.Namespace, app.Namespace, app.Name))
+	for _, f := range managed {
 		t.fact(&f)
 	}
+	about := view.About(kindsOf(managed))
+	t = append(t, about[:]...)
 	f, _ := c.Fact(object.Key{Kind: "Namespace", Name: app.Spec.Destination.Namespace})
 	t.texts(f.UID)
+	apis := ""
+	if view.Kube != nil {
+		apis = view.Kube.Digest
+	}
 	return mark{
-		seen: object.Seen{Sum: t.digest(), Revisions: revisions}, lasting: s.Name != "" && !view.Content.IsZero(),
-		others: e.others(c, e.key(app)),
+		seen:    object.Seen{Sum: t.digest(), Revisions: revisions, APIs: apis},
+		lasting: s.Name != "" && !view.Content.IsZero(), others: e.others(c, e.key(app)),
 		ignore: s.Ignore, tenancy: s.Tenancy, view: view.Version,
 	}, true
+}
+
+// kindsOf are the kinds of some objects, in order.
+func kindsOf(facts []object.Fact) []schema.GroupKind {
+	var out []schema.GroupKind
+	for _, f := range facts {
+		if gk := f.Key.GroupKind(); !slices.Contains(out, gk) {
+			out = append(out, gk)
+		}
+	}
+	slices.SortFunc(out, func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+	return out
 }
 
 // others names the objects without its mark that an application has to do with;

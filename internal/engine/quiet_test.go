@@ -251,6 +251,22 @@ func TestARestartAfterACommitElsewhere(t *testing.T) {
 	}
 }
 
+// TestARestartAfterAnInstallation: what else the cluster serves since matters to
+// those whose renders ask for it.
+func TestARestartAfterAnInstallation(t *testing.T) {
+	for _, uses := range []bool{false, true} {
+		w := newWorld(shop())
+		w.shelf, w.usesAPIs, w.kube = pile{}, uses, &manifest.Kube{Version: "1.36", Digest: "before"}
+		w.commits["c1"], w.head = earlier, "c1"
+		w.idle(t, w.engine(), -1)
+		w.kube = &manifest.Kube{Version: "1.36", Digest: "after"}
+		e := w.idle(t, w.engine(), -1)
+		if _, adopted := e.quiet.adopted["shop"]; adopted == uses {
+			t.Errorf("its renders use the APIs: %v, and it was adopted: %v", uses, adopted)
+		}
+	}
+}
+
 // TestAnAuditTakesALookBack: where it finds that the gate was wrong neither this
 // process nor the next one rests on that look.
 func TestAnAuditTakesALookBack(t *testing.T) {

@@ -34,6 +34,7 @@ type line struct {
 	Desired string     `json:"desired,omitempty"`
 	Live    string     `json:"live,omitempty"`
 	Mark    string     `json:"mark,omitempty"`
+	APIs    string     `json:"apis,omitempty"`
 	Commits []string   `json:"commits,omitempty"`
 	Seal    string     `json:"seal"`
 }
@@ -143,7 +144,7 @@ const longest = 64 << 10
 // take takes over what a line says.
 func (s *Store) take(l line) {
 	if l.Mark != "" {
-		mark := object.Seen{Revisions: l.Commits}
+		mark := object.Seen{Revisions: l.Commits, APIs: l.APIs}
 		if digest(l.Mark, &mark.Sum) {
 			s.marks[l.App] = mark
 		}
@@ -268,7 +269,7 @@ func lineOf(app, scope string, p diff.Pair) line {
 }
 
 func markLine(app string, mark object.Seen) line {
-	return line{App: app, Mark: mark.Sum.String(), Commits: mark.Revisions}
+	return line{App: app, Mark: mark.Sum.String(), APIs: mark.APIs, Commits: mark.Revisions}
 }
 
 func (s *Store) write(to io.Writer, l line) error {
@@ -288,7 +289,7 @@ func (s *Store) seal(l line) string {
 	h := hmac.New(sha256.New, s.key)
 	parts := []string{l.Scope, l.App, l.Key.Group, l.Key.Kind, l.Key.Namespace, l.Key.Name, l.Desired, l.Live}
 	if l.Mark != "" {
-		parts = append(append(parts, l.Mark), l.Commits...)
+		parts = append(append(parts, l.Mark, l.APIs), l.Commits...)
 	}
 	for _, part := range parts {
 		fmt.Fprintf(h, "%d:%s", len(part), part)

@@ -106,7 +106,7 @@ func TestLogDoesNotGrowWithoutEnd(t *testing.T) {
 }
 
 func seen(n byte) object.Seen {
-	return object.Seen{Sum: object.Digest{n}, Revisions: []string{"c1", string('a' + rune(n))}}
+	return object.Seen{Sum: object.Digest{n}, Revisions: []string{"c1", string('a' + rune(n))}, APIs: "apis"}
 }
 
 // TestRestartKnowsTheMarks: the last one counts, and none after it was taken

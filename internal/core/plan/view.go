@@ -36,6 +36,31 @@ func (v View) Digest() object.Digest {
 	return object.Digest(sum[:len(object.Digest{})])
 }
 
+// About names what a view says of some kinds, to other processes too: as long as the objects of an application are of these,
+// two views that say the same about them make the same plans. What is left out is what renders may know of the APIs,
+// which matters to some only.
+func (v View) About(of []schema.GroupKind) object.Digest {
+	var t sentence
+	t.add(v.Identity)
+	if v.Kube != nil {
+		t.add(v.Kube.Version)
+	}
+	t.list(v.Gaps)
+	if v.Namespaces != nil {
+		t.add("confined")
+		t.list(v.Namespaces)
+	}
+	for _, gk := range of {
+		scope, served := v.Scopes[gk]
+		t.add(gk.Group, gk.Kind, strconv.Itoa(int(scope)), v.Blind[gk], v.Stale[gk], v.Schemas[gk])
+		for _, said := range []bool{served, v.Unread[gk], v.Excluded[gk]} {
+			t.add(strconv.FormatBool(said))
+		}
+	}
+	sum := sha256.Sum256(t)
+	return object.Digest(sum[:len(object.Digest{})])
+}
+
 // sentence is a sequence of words, each with its length so that they stay apart.
 type sentence []byte
 
