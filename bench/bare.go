@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/klog/v2"
 )
 
 // observer sees the objects of one kind and tells those who wait for something
@@ -49,13 +50,13 @@ func observe(ctx context.Context, client dynamic.ResourceInterface) (*observer, 
 }
 
 // watchFromNow goes on where it was when the server ends it, which it does with
-// those who are slow.
+// those who are slow. That is nobody's business: what is missed shows.
 func watchFromNow(ctx context.Context, client dynamic.ResourceInterface) (watch.Interface, error) {
 	list, err := client.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, fmt.Errorf("listing: %w", err)
 	}
-	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+	w, err := watchtools.NewRetryWatcherWithContext(klog.NewContext(ctx, klog.Logger{}), list.GetResourceVersion(), &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			o.TimeoutSeconds = new(int64(3600))
 			return client.Watch(ctx, o)
