@@ -206,7 +206,10 @@ func (b *bench) measure(ctx context.Context, run func(context.Context, *bench) e
 	}
 	b.report = newReport(b.scenario)
 	b.report.Size, b.report.Reduced = b.scale.String(), b.quick
+	// Whoever watches stops before the control plane goes.
+	ctx, stop := context.WithCancel(ctx)
 	defer func() {
+		stop()
 		if b.plane != nil {
 			err = errors.Join(err, b.plane.Stop())
 		}
