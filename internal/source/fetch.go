@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/towline-cd/towline/internal/core/fault"
@@ -48,6 +49,7 @@ func (s *Store) ensure(ctx context.Context, repo *repository, commit string) (st
 	}
 	commit = strings.ToLower(commit)
 	if repo.has(commit) {
+		repo.tips.use(commit)
 		return commit, nil
 	}
 	fetched := s.fetching.DoChan(repo.key+" "+repo.at.url+" "+commit, func() (any, error) {
@@ -60,6 +62,9 @@ func (s *Store) ensure(ctx context.Context, repo *repository, commit string) (st
 	})
 	select {
 	case result := <-fetched:
+		if result.Err == nil {
+			repo.tips.use(commit)
+		}
 		return commit, result.Err
 	case <-ctx.Done():
 		return "", fault.Transientf("Cancelled", "waiting for commit %s of %s: %w", commit, repo.at.shown, context.Cause(ctx))
@@ -178,9 +183,13 @@ func (r *repository) depth() string {
 }
 
 func (s *Store) fetchRefs(ctx context.Context, repo *repository, doing, depth string, refs ...string) error {
-	err := s.fetchOnce(ctx, repo, doing, append([]string{depth, "--", repo.target()}, refs...))
+	options := []string{depth}
+	if depth != everything {
+		options = append(options, repo.known()...)
+	}
+	err := s.fetchOnce(ctx, repo, doing, slices.Concat(options, []string{"--", repo.target()}, refs))
 	if repo.elsewhere(err) {
-		err = s.fetchOnce(ctx, repo, doing, append([]string{depth, "--", repo.target()}, refs...))
+		err = s.fetchOnce(ctx, repo, doing, slices.Concat(options, []string{"--", repo.target()}, refs))
 	}
 	return err
 }

@@ -117,6 +117,7 @@ type repository struct {
 	suffixed atomic.Bool
 	// shy says that the server gave out nothing but branches and tags when it was last asked for a commit.
 	shy   atomic.Bool
+	tips  tips
 	heads remote
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -510,5 +511,37 @@ func TestForeseenAndAskedForAtOnce(t *testing.T) {
 	}
 	if _, n := store.Stats(); n != 2 {
 		t.Errorf("%d fetches of two commits", n)
+	}
+}
+
+// TestAServerIsToldOfTheLastCommits: of few of those that are here, and of none that is not; what it sends then is whole.
+func TestAServerIsToldOfTheLastCommits(t *testing.T) {
+	server := newGitServer(t)
+	url := server.repo(t, "shop.git")
+	store := newStore(t, nil)
+	known, err := store.repository(manifest.Origin{RepoURL: url.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commits []string
+	for i := range 3 * mostTips {
+		text := strconv.Itoa(i)
+		commits = append(commits, url.commit("main", map[string]string{"same": "0", "a": text}))
+		content := tree(t, store, url.url, commits[i])
+		for name, want := range map[string]string{"a": text, "same": "0"} {
+			if data, err := fs.ReadFile(content, name); err != nil || string(data) != want {
+				t.Fatalf("%s at commit %d = %q, %v", name, i, data, err)
+			}
+		}
+		if told := known.known(); len(told) != min(i+1, mostTips) || told[0] != "--negotiation-tip="+commits[i] {
+			t.Errorf("after commit %d the server is told of %v", i, told)
+		}
+	}
+	tree(t, store, url.url, commits[0])
+	if err := os.Remove(filepath.Join(known.dir, filepath.FromSlash(keptRefs), commits[len(commits)-1])); err != nil {
+		t.Fatal(err)
+	}
+	if told := known.known(); len(told) != mostTips-1 || told[0] != "--negotiation-tip="+commits[0] {
+		t.Errorf("in the end the server is told of %v", told)
 	}
 }
