@@ -23,9 +23,9 @@ import (
 type quiet struct {
 	mu   sync.Mutex
 	last map[string]mark
-	// adopted are the applications that this process has not looked at: the mark
-	// of another one held.
-	adopted map[string]struct{}
+	// unread are the applications that this process has not looked at, since the
+	// mark of another one held, and of which nobody has asked what they read.
+	unread map[string]struct{}
 }
 
 // mark names everything that a look at an application depends on.
@@ -48,7 +48,7 @@ func (m mark) equal(other mark) bool {
 		m.ignore == other.ignore && m.tenancy == other.tenancy && m.view == other.view
 }
 
-func newQuiet() *quiet { return &quiet{last: map[string]mark{}, adopted: map[string]struct{}{}} }
+func newQuiet() *quiet { return &quiet{last: map[string]mark{}, unread: map[string]struct{}{}} }
 
 // same says whether the last look was made from this; known is false if there
 // was none in this process.
@@ -63,7 +63,7 @@ func (q *quiet) same(app string, now mark) (same, known bool) {
 func (q *quiet) keep(app string, now mark, was bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.adopted, app)
+	delete(q.unread, app)
 	if !was {
 		now = mark{}
 	}
@@ -75,20 +75,20 @@ func (q *quiet) adopt(app string, now mark) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last[app] = now
-	q.adopted[app] = struct{}{}
+	q.unread[app] = struct{}{}
 }
 
-// unread are those of the applications that this process has not looked at
-// because it had no need to.
-func (q *quiet) unread(apps []string) []string {
+// recalled are those of the applications whose reads were never asked for. They
+// are asked for once: whoever is not known after that is woken, and looked at.
+func (q *quiet) recalled(apps []string) (out []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.adopted) == 0 {
+	if len(q.unread) == 0 {
 		return nil
 	}
-	var out []string
 	for _, app := range apps {
-		if _, ok := q.adopted[app]; ok {
+		if _, ok := q.unread[app]; ok {
+			delete(q.unread, app)
 			out = append(out, app)
 		}
 	}
@@ -99,7 +99,7 @@ func (q *quiet) forget(app string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.last, app)
-	delete(q.adopted, app)
+	delete(q.unread, app)
 }
 
 // still says that the last look at an application would find the same now: the
@@ -288,7 +288,10 @@ func (t *inputs) fact(f *object.Fact) {
 // far as that is known: the render of a commit, on the shelf, says it. It costs a
 // file for each, once, when their repository moves.
 func (e *Engine) recall(ctx context.Context, at place, commit string, apps []string) {
-	for _, name := range e.quiet.unread(apps) {
+	if commit == "" {
+		return // the first look at a repository, not a move of it
+	}
+	for _, name := range e.quiet.recalled(apps) {
 		app, err := e.Hub.Application(ctx, name)
 		if err != nil {
 			continue
