@@ -107,14 +107,14 @@ func (e *Engine) orphans(ctx context.Context, o *observation, project policy.Pro
 }
 
 // surroundings feeds what a look sees of the objects that nobody has.
-func (e *Engine) surroundings(t *inputs, c Live, app string) {
+func (e *Engine) surroundings(t *object.Words, c Live, app string) {
 	at := e.places.of(app)
 	if at == (corner{}) {
 		return
 	}
 	for _, f := range c.Namespace(at.namespace) {
 		if plan.Loose(f) {
-			t.texts(f.UID, f.App)
+			t.Add(f.UID, f.App)
 		}
 	}
 }

@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"log/slog"
 	"slices"
 	"sync"
@@ -200,34 +197,34 @@ func (e *Engine) fingerprint(ctx context.Context, app *v1alpha1.Application) (no
 		return mark{}, false
 	}
 	view := c.View()
-	var t inputs
-	t.texts(s.Name, app.ResourceVersion, c.place.Server, c.place.Name, c.place.Project, s.Build.KustomizeOptions)
-	t.list(r.versions)
-	t.list(r.project.OwnRepos)
+	var t object.Words
+	t.Add(s.Name, app.ResourceVersion, c.place.Server, c.place.Name, c.place.Project, s.Build.KustomizeOptions)
+	t.List(r.versions)
+	t.List(r.project.OwnRepos)
 	for _, own := range r.project.OwnClusters {
-		t.texts(own.Server, own.Name)
-		t.list(own.Namespaces)
+		t.Add(own.Server, own.Name)
+		t.List(own.Namespaces)
 	}
 	managed := c.Managed(object.Instance(e.Namespace, app.Namespace, app.Name))
 	for _, f := range managed {
-		t.fact(&f)
+		addFact(&t, &f)
 	}
 	about := view.About(kindsOf(managed))
 	t = append(t, about[:]...)
 	f, _ := c.Fact(object.Key{Kind: "Namespace", Name: app.Spec.Destination.Namespace})
-	t.texts(f.UID)
+	t.Add(f.UID)
 	apis := ""
 	if view.Kube != nil {
 		apis = view.Kube.Digest
 	}
 	return mark{
-		seen:    object.Seen{Sum: t.digest(), Revisions: revisions, APIs: apis},
+		seen:    object.Seen{Sum: t.Digest(), Revisions: revisions, APIs: apis},
 		lasting: s.Name != "" && !view.Content.IsZero(), others: e.others(c, e.key(app)),
 		ignore: s.Ignore, tenancy: s.Tenancy, view: view.Version,
 	}, true
 }
 
-// kindsOf are the kinds of some objects, in order.
+// kindsOf are the kinds of some objects, in the order of these.
 func kindsOf(facts []object.Fact) []schema.GroupKind {
 	var out []schema.GroupKind
 	for _, f := range facts {
@@ -235,9 +232,6 @@ func kindsOf(facts []object.Fact) []schema.GroupKind {
 			out = append(out, gk)
 		}
 	}
-	slices.SortFunc(out, func(a, b schema.GroupKind) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
-	})
 	return out
 }
 
@@ -248,40 +242,19 @@ func (e *Engine) others(c Live, app string) object.Digest {
 	if len(wants) == 0 && e.places.of(app) == (corner{}) {
 		return object.Digest{}
 	}
-	var t inputs
+	var t object.Words
 	for _, k := range wants {
 		f, _ := c.Fact(k)
-		t.fact(&f)
+		addFact(&t, &f)
 	}
 	e.surroundings(&t, c, app)
-	return t.digest()
+	return t.Digest()
 }
 
-// inputs are what a mark is made from, each with its length so that they stay
-// apart.
-type inputs []byte
-
-func (t *inputs) texts(parts ...string) {
-	for _, p := range parts {
-		*t = binary.AppendUvarint(*t, uint64(len(p)))
-		*t = append(*t, p...)
-	}
-}
-
-func (t inputs) digest() object.Digest {
-	sum := sha256.Sum256(t)
-	return object.Digest(sum[:len(object.Digest{})])
-}
-
-func (t *inputs) list(parts []string) {
-	*t = binary.AppendUvarint(*t, uint64(len(parts)))
-	t.texts(parts...)
-}
-
-// fact feeds what a look sees of an object. Its health may change though the
+// addFact adds what a look sees of an object. Its health may change though the
 // object does not: by the script that judges it.
-func (t *inputs) fact(f *object.Fact) {
-	t.texts(f.UID, f.ResourceVersion, string(f.Health.Status), f.Health.Message)
+func addFact(to *object.Words, f *object.Fact) {
+	to.Add(f.UID, f.ResourceVersion, string(f.Health.Status), f.Health.Message)
 }
 
 // recall notes what applications read that this process has not looked at, as

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,74 +13,54 @@ import (
 
 // Digest names all that a view says, to other processes too: two views with the same digest make the same plans.
 func (v View) Digest() object.Digest {
-	var t sentence
-	t.add(v.Identity)
-	if v.Kube != nil {
-		t.add(v.Kube.Version, v.Kube.Digest)
+	about := v.About(slices.SortedFunc(maps.Keys(v.kinds()), func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	}))
+	if v.Kube == nil {
+		return about
 	}
-	t.list(v.Gaps)
-	if v.Namespaces != nil {
-		t.add("confined")
-		t.list(v.Namespaces)
+	return object.Combine(about, object.DigestOfText(v.Kube.Digest))
+}
+
+// kinds are all that a view says something of.
+func (v View) kinds() map[schema.GroupKind]struct{} {
+	out := map[schema.GroupKind]struct{}{}
+	for gk := range v.Scopes {
+		out[gk] = struct{}{}
 	}
-	byKind(&t, v.Scopes, func(s Scope) string { return strconv.Itoa(int(s)) })
 	for _, words := range []map[schema.GroupKind]string{v.Blind, v.Stale, v.Schemas} {
-		byKind(&t, words, func(word string) string { return word })
+		for gk := range words {
+			out[gk] = struct{}{}
+		}
 	}
 	for _, set := range []map[schema.GroupKind]bool{v.Unread, v.Excluded} {
-		byKind(&t, set, func(in bool) string { return map[bool]string{true: "yes"}[in] })
+		for gk := range set {
+			out[gk] = struct{}{}
+		}
 	}
-	sum := sha256.Sum256(t)
-	return object.Digest(sum[:len(object.Digest{})])
+	return out
 }
 
 // About names what a view says of some kinds, to other processes too: as long as the objects of an application are of these,
 // two views that say the same about them make the same plans. What is left out is what renders may know of the APIs,
 // which matters to some only.
 func (v View) About(of []schema.GroupKind) object.Digest {
-	var t sentence
-	t.add(v.Identity)
+	var t object.Words
+	t.Add(v.Identity)
 	if v.Kube != nil {
-		t.add(v.Kube.Version)
+		t.Add(v.Kube.Version)
 	}
-	t.list(v.Gaps)
+	t.List(v.Gaps)
 	if v.Namespaces != nil {
-		t.add("confined")
-		t.list(v.Namespaces)
+		t.Add("confined")
+		t.List(v.Namespaces)
 	}
 	for _, gk := range of {
 		scope, served := v.Scopes[gk]
-		t.add(gk.Group, gk.Kind, strconv.Itoa(int(scope)), v.Blind[gk], v.Stale[gk], v.Schemas[gk])
+		t.Add(gk.Group, gk.Kind, strconv.Itoa(int(scope)), v.Blind[gk], v.Stale[gk], v.Schemas[gk])
 		for _, said := range []bool{served, v.Unread[gk], v.Excluded[gk]} {
-			t.add(strconv.FormatBool(said))
+			t.Add(strconv.FormatBool(said))
 		}
 	}
-	sum := sha256.Sum256(t)
-	return object.Digest(sum[:len(object.Digest{})])
-}
-
-// sentence is a sequence of words, each with its length so that they stay apart.
-type sentence []byte
-
-func (t *sentence) add(words ...string) {
-	for _, w := range words {
-		*t = binary.AppendUvarint(*t, uint64(len(w)))
-		*t = append(*t, w...)
-	}
-}
-
-func (t *sentence) count(n int) { *t = binary.AppendUvarint(*t, uint64(n)) } //nolint:gosec // a length is not negative
-
-func (t *sentence) list(words []string) {
-	t.count(len(words))
-	t.add(words...)
-}
-
-func byKind[V any](t *sentence, of map[schema.GroupKind]V, word func(V) string) {
-	t.count(len(of))
-	for _, gk := range slices.SortedFunc(maps.Keys(of), func(a, b schema.GroupKind) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
-	}) {
-		t.add(gk.Group, gk.Kind, word(of[gk]))
-	}
+	return t.Digest()
 }
