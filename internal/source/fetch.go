@@ -20,9 +20,14 @@ const keptRefs = "refs/towline"
 // has reports whether the commit is here, with all its content.
 func (r *repository) has(commit string) bool { return whole(r.dir, commit) }
 
+// ref is the file of the ref of a commit.
+func (r *repository) ref(commit string) string { return refFile(r.dir, commit) }
+
+func refFile(dir, commit string) string { return filepath.Join(dir, filepath.FromSlash(keptRefs), commit) }
+
 // whole says that the ref of a commit is all that it should be.
 func whole(dir, commit string) bool {
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(keptRefs), commit))
+	data, err := os.ReadFile(refFile(dir, commit))
 	return err == nil && strings.TrimSpace(string(data)) == commit
 }
 
@@ -49,7 +54,7 @@ func (s *Store) ensure(ctx context.Context, repo *repository, commit string) (st
 	}
 	commit = strings.ToLower(commit)
 	if repo.has(commit) {
-		repo.tips.use(commit)
+		repo.use(commit, s.now())
 		return commit, nil
 	}
 	fetched := s.fetching.DoChan(repo.key+" "+repo.at.url+" "+commit, func() (any, error) {
@@ -92,7 +97,7 @@ func (s *Store) fetch(ctx context.Context, repo *repository, commit string, by w
 	if err != nil {
 		return errors.Join(err, sweepRepository(repo.dir))
 	}
-	s.joinPacks(ctx, repo)
+	s.tidy(ctx, repo)
 	return nil
 }
 
@@ -116,22 +121,6 @@ func (s *Store) Foresee(ctx context.Context, of manifest.Origin, commit string) 
 	}
 	defer end()
 	return s.fetch(ctx, repo, commit, s.fetchCommit)
-}
-
-// joinPacks makes few packs of the many that fetches left, each of which a reader would have to look into. That it may
-// fail is nobody's trouble: git leaves the packs as they were, and the next fetch tries again.
-func (s *Store) joinPacks(ctx context.Context, repo *repository) {
-	packs, err := filepath.Glob(filepath.Join(repo.dir, "objects", "pack", "*.pack"))
-	if err != nil || len(packs) <= s.maxPacks {
-		return
-	}
-	_, err = s.git.run(ctx, call{
-		doing: "joining the packs of " + repo.at.shown, dir: repo.dir, limit: 1 << 20,
-		args: []string{"repack", "--quiet", "-d", "--geometric=2"},
-	})
-	if err != nil {
-		_ = sweepRepository(repo.dir)
-	}
 }
 
 // transfer asks for the commit itself. A server that only gives out what it advertises is asked for the branch or tag
@@ -335,7 +324,7 @@ func sweepRepository(dir string) error {
 	}
 	for _, ref := range refs {
 		if isSHA(ref.Name()) && !whole(dir, ref.Name()) {
-			failures = append(failures, os.Remove(filepath.Join(dir, filepath.FromSlash(keptRefs), ref.Name())))
+			failures = append(failures, os.Remove(refFile(dir, ref.Name())))
 		}
 	}
 	return errors.Join(failures...)

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -63,28 +62,30 @@ func (e entry) fileMode() fs.FileMode {
 const hashBytes = 20
 
 // parseTree reads a tree object and returns its entries by name. Names that would mean something else than a name are
-// refused: no honest git writes them.
+// refused: no honest git writes them. All names are parts of one text, and all hashes of another, since a folder may have
+// ten thousand of them.
 func parseTree(data []byte) ([]entry, error) {
+	text := string(data)
 	var entries []entry
-	for len(data) > 0 {
-		head, rest, ok := bytes.Cut(data, []byte{0})
-		mode, name, spaced := strings.Cut(string(head), " ")
-		if !ok || !spaced || len(rest) < hashBytes {
+	var hashes []byte
+	for rest := text; rest != ""; {
+		mode, after, spaced := strings.Cut(rest, " ")
+		name, after, ended := strings.Cut(after, "\x00")
+		if !spaced || !ended || len(after) < hashBytes {
 			return nil, errors.New("a malformed tree object")
 		}
-		bits, err := strconv.ParseUint(mode, 8, 32)
+		one, err := parseEntry(mode, name)
 		if err != nil {
-			return nil, fmt.Errorf("a tree object with the mode %q", mode)
-		}
-		if name == "" || name == "." || name == ".." || strings.Contains(name, "/") || strings.EqualFold(name, ".git") {
-			return nil, fmt.Errorf("a tree object with the name %q", name)
-		}
-		one := entry{name: name, mode: uint32(bits), hash: hex.EncodeToString(rest[:hashBytes])}
-		if !one.isDir() && !one.isLink() && one.mode&modeType != modeFile {
-			return nil, fmt.Errorf("a tree object with the mode %q", mode)
+			return nil, err
 		}
 		entries = append(entries, one)
-		data = rest[hashBytes:]
+		at := len(text) - len(after)
+		hashes = hex.AppendEncode(hashes, data[at:at+hashBytes])
+		rest = after[hashBytes:]
+	}
+	all := string(hashes)
+	for i := range entries {
+		entries[i].hash, all = all[:2*hashBytes], all[2*hashBytes:]
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	for i := range entries[min(1, len(entries)):] {
@@ -93,6 +94,22 @@ func parseTree(data []byte) ([]entry, error) {
 		}
 	}
 	return entries, nil
+}
+
+// parseEntry is an entry that has no hash yet.
+func parseEntry(mode, name string) (entry, error) {
+	bits, err := strconv.ParseUint(mode, 8, 32)
+	if err != nil {
+		return entry{}, fmt.Errorf("a tree object with the mode %q", mode)
+	}
+	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") || strings.EqualFold(name, ".git") {
+		return entry{}, fmt.Errorf("a tree object with the name %q", name)
+	}
+	one := entry{name: name, mode: uint32(bits)}
+	if !one.isDir() && !one.isLink() && one.mode&modeType != modeFile {
+		return entry{}, fmt.Errorf("a tree object with the mode %q", mode)
+	}
+	return one, nil
 }
 
 func findEntry(entries []entry, name string) (entry, bool) {

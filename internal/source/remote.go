@@ -293,6 +293,7 @@ func (s *Store) lookupShort(repo *repository, a *answer, short string) (string, 
 			short, len(found), repo.at.shown)
 	}
 	for sha := range found {
+		repo.touch(sha, s.now()) // only who has it knows what the beginning stands for
 		return sha, nil
 	}
 	return "", fault.Terminalf("RevisionNotFound", "%q is no branch or tag of %s, and a server cannot be asked for the beginning "+

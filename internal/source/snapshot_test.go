@@ -384,6 +384,7 @@ func TestPacksAreJoinedUnderReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	store.running.Wait()
 	if names := packs(t, known); len(names) > store.maxPacks+1 {
 		t.Errorf("%d packs", len(names))
 	}

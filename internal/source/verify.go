@@ -131,9 +131,10 @@ func (s *Store) signedCommit(ctx context.Context, repo *repository, commit strin
 
 func (s *Store) tagSignature(ctx context.Context, repo *repository, tag annotated, commit string) (signature.Signature, error) {
 	doing := fmt.Sprintf("fetching the tag %s of %s", tag.name, repo.at.shown)
+	// No ref leads to it, so it must be read before anybody tidies up.
 	repo.writing.Lock()
+	defer repo.writing.Unlock()
 	err := s.fetchRefs(ctx, repo, doing, "--depth=1", tag.ref)
-	repo.writing.Unlock()
 	if err != nil {
 		return signature.Signature{}, err
 	}
