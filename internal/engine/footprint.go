@@ -4,114 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/reads"
 	"github.com/towline-cd/towline/internal/core/status"
 )
-
-// place is a revision of a repository as applications name it: a branch that
-// moves, for those who follow it.
-type place struct{ repo, revision string }
-
-// footprints remember what the applications read of each place, so that a push
-// wakes those whom it concerns and nobody else.
-type footprints struct {
-	mu     sync.Mutex
-	places map[place]*ground
-	apps   map[string][]place
-}
-
-// ground is what was read of one place, and of which commit.
-type ground struct {
-	index reads.Index
-	at    map[string]string
-}
-
-func newFootprints() *footprints {
-	return &footprints{places: map[place]*ground{}, apps: map[string][]place{}}
-}
-
-// footprint is what an application read of a place.
-type footprint struct {
-	commit string
-	reads  []reads.Read
-}
-
-// set replaces what is known of an application; nil forgets it.
-func (f *footprints) set(app string, prints map[place]footprint) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.apps[app] {
-		if _, stays := prints[p]; stays {
-			continue
-		}
-		g := f.places[p]
-		g.index.Set(app, nil)
-		delete(g.at, app)
-		if g.index.Len() == 0 {
-			delete(f.places, p)
-		}
-	}
-	delete(f.apps, app)
-	for p, mark := range prints {
-		g, ok := f.places[p]
-		if !ok {
-			g = &ground{at: map[string]string{}}
-			f.places[p] = g
-		}
-		g.index.Set(app, reads.Of(mark.reads))
-		g.at[app] = mark.commit
-		f.apps[app] = append(f.apps[app], p)
-	}
-}
-
-// sort tells the applications that are known to have read the commit that a
-// branch came from, from those of whom that is not known. Those who have read
-// the one that it came to are neither.
-func (f *footprints) sort(p place, from, to string, apps []string) (level, others []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g, ok := f.places[p]
-	if !ok {
-		return nil, apps
-	}
-	for _, app := range apps {
-		switch at, known := g.at[app]; {
-		case known && at == to:
-		case known && at == from:
-			level = append(level, app)
-		default:
-			others = append(others, app)
-		}
-	}
-	return level, others
-}
-
-// move takes level applications to another commit, and returns those whom the
-// changes concern, who stay.
-func (f *footprints) move(p place, level []string, to string, changes []reads.Change) []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g, ok := f.places[p]
-	if !ok {
-		return level
-	}
-	touched := g.index.Touched(changes)
-	var out []string
-	for _, app := range level {
-		if _, found := slices.BinarySearch(touched, app); found {
-			out = append(out, app)
-			continue
-		}
-		if _, known := g.at[app]; known {
-			g.at[app] = to
-		}
-	}
-	return out
-}
 
 // Changer tells what differs between two commits.
 type Changer interface {
@@ -124,12 +22,12 @@ type Changer interface {
 func (e *Engine) Touched(ctx context.Context, of manifest.Origin, from, to string, apps []string) []string {
 	p := place{repo: of.RepoURL, revision: of.Revision}
 	e.recall(ctx, p, from, apps)
-	level, others := e.footprints.sort(p, from, to, apps)
-	if len(level) == 0 {
+	others, level := e.footprints.sort(p, from, to, apps)
+	if level == 0 {
 		return others
 	}
 	if e.Changer == nil {
-		return append(others, level...)
+		return apps
 	}
 	changes, err := e.moves.of(ctx, move{p, from, to}, func() ([]reads.Change, error) {
 		changes, err := e.Changer.Changes(ctx, of, from, to)
@@ -140,9 +38,9 @@ func (e *Engine) Touched(ctx context.Context, of manifest.Origin, from, to strin
 		return changes, err
 	})
 	if err != nil {
-		return append(others, level...)
+		return apps
 	}
-	return append(others, e.footprints.move(p, level, to, changes)...)
+	return append(others, e.footprints.move(move{p, from, to}, changes, apps)...)
 }
 
 // move is one of a place from one commit to another.

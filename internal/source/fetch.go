@@ -23,7 +23,9 @@ func (r *repository) has(commit string) bool { return whole(r.dir, commit) }
 // ref is the file of the ref of a commit.
 func (r *repository) ref(commit string) string { return refFile(r.dir, commit) }
 
-func refFile(dir, commit string) string { return filepath.Join(dir, filepath.FromSlash(keptRefs), commit) }
+func refFile(dir, commit string) string {
+	return filepath.Join(dir, filepath.FromSlash(keptRefs), commit)
+}
 
 // whole says that the ref of a commit is all that it should be.
 func whole(dir, commit string) bool {
@@ -149,7 +151,15 @@ func (s *Store) transfer(ctx context.Context, repo *repository, commit string) e
 // fetchCommit asks for a commit by its name. Git writes the ref that makes it count itself, as the last thing that it
 // does: a process of its own would take as long as all that Go does for a push.
 func (s *Store) fetchCommit(ctx context.Context, repo *repository, commit string) error {
-	err := s.fetchRefs(ctx, repo, fetching(repo, commit), repo.depth(), commit+":"+keptRefs+"/"+commit)
+	wanted := commit + ":" + keptRefs + "/" + commit
+	depth := repo.depth()
+	if depth == shallowest && len(repo.known()) > 0 {
+		depth = withParents
+	}
+	err := s.fetchRefs(ctx, repo, fetching(repo, commit), depth, wanted)
+	if depth == withParents && (fault.ReasonOf(err) == "RepositoryTooLarge" || fault.ReasonOf(err) == "Timeout") {
+		err = s.fetchRefs(ctx, repo, fetching(repo, commit), shallowest, wanted)
+	}
 	repo.shy.Store(notAdvertised(err))
 	return err
 }
@@ -160,15 +170,23 @@ func fetching(repo *repository, commit string) string {
 	return fmt.Sprintf("fetching commit %s of %s", commit, repo.at.shown)
 }
 
-// everything is how git spells "no longer shallow", whether it was or not.
-const everything = "--depth=2147483647"
+const (
+	// shallowest is a commit without its history.
+	shallowest = "--depth=1"
+	// withParents is for those who have a commit already. Mostly it is the one that the new one was made from; a server
+	// that is asked for it too sees how they belong together and looks into the folders that differ. Of a commit without
+	// parents it can only tell what is new by going through every folder of the other one.
+	withParents = "--depth=2"
+	// everything is how git spells "no longer shallow", whether it was or not.
+	everything = "--depth=2147483647"
+)
 
 // depth says how many commits of history are fetched: as few as possible, unless the entry asks for more.
 func (r *repository) depth() string {
 	if entry := r.entry.Load(); entry != nil && entry.Depth > 1 {
 		return fmt.Sprintf("--depth=%d", entry.Depth)
 	}
-	return "--depth=1"
+	return shallowest
 }
 
 func (s *Store) fetchRefs(ctx context.Context, repo *repository, doing, depth string, refs ...string) error {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -66,8 +67,8 @@ const hashBytes = 20
 // ten thousand of them.
 func parseTree(data []byte) ([]entry, error) {
 	text := string(data)
-	var entries []entry
-	var hashes []byte
+	count := countEntries(data)
+	entries, hashes := make([]entry, 0, count), make([]byte, 0, count*2*hashBytes)
 	for rest := text; rest != ""; {
 		mode, after, spaced := strings.Cut(rest, " ")
 		name, after, ended := strings.Cut(after, "\x00")
@@ -94,6 +95,16 @@ func parseTree(data []byte) ([]entry, error) {
 		}
 	}
 	return entries, nil
+}
+
+// countEntries is how many entries a tree object has, if it is whole.
+func countEntries(data []byte) int {
+	count := 0
+	for end := bytes.IndexByte(data, 0); end >= 0 && len(data) > end+hashBytes; end = bytes.IndexByte(data, 0) {
+		data = data[end+1+hashBytes:]
+		count++
+	}
+	return count
 }
 
 // parseEntry is an entry that has no hash yet.

@@ -134,7 +134,7 @@ func (s *Store) tagSignature(ctx context.Context, repo *repository, tag annotate
 	// No ref leads to it, so it must be read before anybody tidies up.
 	repo.writing.Lock()
 	defer repo.writing.Unlock()
-	err := s.fetchRefs(ctx, repo, doing, "--depth=1", tag.ref)
+	err := s.fetchRefs(ctx, repo, doing, shallowest, tag.ref)
 	if err != nil {
 		return signature.Signature{}, err
 	}
