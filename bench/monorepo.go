@@ -155,7 +155,8 @@ func (m *monorepo) files(i int, into map[string]string) {
 		template := configMapText("{{ .Release.Name }}-web", "LEVEL")
 		into[dir+"templates/web.yaml"] = strings.ReplaceAll(template, `"LEVEL"`, "{{ .Values.level | quote }}")
 	case i < m.shared():
-		into[dir+"kustomization.yaml"] = fmt.Sprintf("resources: [%sbase]\nnamePrefix: %s-\n", strings.Repeat("../", strings.Count(dir, "/")), appName(i))
+		up := strings.Repeat("../", strings.Count(dir, "/"))
+		into[dir+"kustomization.yaml"] = fmt.Sprintf("resources: [%sbase]\nnamePrefix: %s-\n", up, appName(i))
 	default:
 		into[dir+"all.yaml"] = configMapText(m.name(i), "plain 0")
 	}

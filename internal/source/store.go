@@ -148,7 +148,8 @@ func New(o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening the git store %q: another process has it open, give each its own folder: %w", dir, err)
 	}
 	s := &Store{
-		git: git, dir: dir, maxFile: o.MaxFile, maxFiles: o.MaxFiles, maxPacks: 50, maxKept: mostKept, allowFile: o.AllowFile, now: o.Now, lock: lock,
+		git: git, dir: dir, maxFile: o.MaxFile, maxFiles: o.MaxFiles, maxPacks: 50, maxKept: mostKept,
+		allowFile: o.AllowFile, now: o.Now, lock: lock,
 		book: o.Book, looked: o.Looked, told: o.Asked, self: o.Self, vault: vault{record: filepath.Join(dir, "private")},
 		closed: make(chan struct{}), repos: map[string]*repository{}, writing: map[string]*sync.Mutex{},
 	}
