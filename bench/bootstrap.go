@@ -308,8 +308,15 @@ func (s *bootstrap) applications(ctx context.Context, apps int, namespace string
 // clear removes what was made.
 func (s *bootstrap) clear(ctx context.Context, apps int, of string, to func(int) string) error {
 	all := metav1.ListOptions{}
-	if err := s.client.Resource(appKind).Namespace(of).DeleteCollection(ctx, metav1.DeleteOptions{}, all); err != nil {
-		return fmt.Errorf("clearing away: %w", err)
+	// Ten thousand may be more than the server does within a minute, after which it hangs up.
+	for tries := 1; ; tries++ {
+		err := s.client.Resource(appKind).Namespace(of).DeleteCollection(ctx, metav1.DeleteOptions{}, all)
+		if err == nil {
+			break
+		}
+		if tries == 5 {
+			return fmt.Errorf("clearing away: %w", err)
+		}
 	}
 	places := bootNamespaces
 	if s.shape.own {

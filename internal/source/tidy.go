@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// mostKept is how many commits a repository keeps before it lets some go, and fewKept how many it has then.
+	// mostKept is how many commits a repository keeps before it lets half of them go.
 	mostKept = 256
-	fewKept  = 128
 	// restFor is how long nobody has asked for a commit that is let go.
 	restFor = time.Hour
 )
@@ -49,17 +48,18 @@ func (r *repository) touch(commit string, now time.Time) {
 // letGo forgets commits that nobody has asked for in a while, where there are many: a branch leaves one behind with every
 // push. Who wants one all the same has it fetched again. Where a branch or tag stands is never let go.
 func (s *Store) letGo(ctx context.Context, repo *repository) {
-	kept := repo.kept()
-	if len(kept) <= s.maxKept {
+	// Names alone, as long as there are few.
+	if names, err := os.ReadDir(filepath.Join(repo.dir, filepath.FromSlash(keptRefs))); err != nil || len(names) <= s.maxKept {
 		return
 	}
+	kept := repo.kept()
 	idle := repo.idle(kept, s.now().Add(-restFor))
 	// Objects are only freed by going through all of them, which few commits are not worth.
-	enough := s.maxKept * (mostKept - fewKept) / mostKept
+	enough := s.maxKept / 2
 	if len(idle) < enough {
 		return
 	}
-	for _, commit := range idle[:min(len(idle), len(kept)-s.maxKept+enough)] {
+	for _, commit := range idle[:min(len(idle), max(len(kept)-s.maxKept, 0)+enough)] {
 		_ = os.Remove(repo.ref(commit)) // what stays is let go the next time
 	}
 	// The first leaves out what no ref leads to, the second tells the server of no more commits than there are.
