@@ -134,14 +134,19 @@ func TestRepositoriesAreOnlyRead(t *testing.T) {
 	}
 }
 
+// noise is some content that does not get smaller.
+func noise() string {
+	data := make([]byte, 300<<10)
+	for i := range data {
+		data[i] = byte(rand.IntN(255) + 1)
+	}
+	return string(data)
+}
+
 func TestLimits(t *testing.T) {
 	server := newGitServer(t)
 	repo := server.repo(t, "shop.git")
-	noise := make([]byte, 300<<10)
-	for i := range noise {
-		noise[i] = byte(rand.IntN(255) + 1)
-	}
-	files := map[string]string{"big": string(noise)}
+	files := map[string]string{"big": noise()}
 	for i := range 50 {
 		files[fmt.Sprintf("d/%d", i)] = "x"
 	}
@@ -168,5 +173,18 @@ func TestDeepAndLongNames(t *testing.T) {
 		if data, err := fs.ReadFile(snap, name); err != nil || string(data) != want {
 			t.Errorf("ReadFile(%.20q) = %q, %v", name, data, err)
 		}
+	}
+}
+
+// TestAParentThatIsTooLarge: a commit is asked for with its parents, and alone where those bring more than is allowed.
+func TestAParentThatIsTooLarge(t *testing.T) {
+	server := newGitServer(t)
+	repo := server.repo(t, "shop.git")
+	store := newStore(t, func(o *Options) { o.MaxFetch = 64 << 10 })
+	tree(t, store, repo.url, repo.commit("main", map[string]string{"a": "1"}))
+	repo.commit("main", map[string]string{"big": noise()})
+	last := repo.commit("main", map[string]string{"a": "2", "big": "-"})
+	if data, err := fs.ReadFile(tree(t, store, repo.url, last), "a"); err != nil || string(data) != "2" {
+		t.Errorf("ReadFile = %q, %v", data, err)
 	}
 }
