@@ -70,6 +70,7 @@ func NewCache(c *Client, events Events, others Namespaces) (*Cache, error) {
 		apps:        cache.NewSharedIndexInformer(appLists, &v1alpha1.Application{}, 0, indexers),
 		projects:    cache.NewSharedIndexInformer(projectLists, &v1alpha1.AppProject{}, 0, nil),
 	}
+	c.once = &once{writing: map[string]*v1alpha1.Application{}, written: k.own}
 	// Nobody here reads managedFields, and they are a third of each object.
 	for _, inf := range []cache.SharedIndexInformer{k.apps, k.projects, k.sets} {
 		if err := inf.SetTransform(withoutManagedFields); err != nil {
@@ -169,6 +170,7 @@ func (k *Cache) KnownProjects() []*v1alpha1.AppProject {
 
 // PatchApplication writes, and remembers the answer until the watch shows it.
 func (k *Cache) PatchApplication(ctx context.Context, name string, patch []byte) (*v1alpha1.Application, error) {
+	defer k.once.begin(name)()
 	app, err := k.Client.PatchApplication(ctx, name, patch)
 	if err != nil {
 		return nil, err
@@ -189,6 +191,13 @@ func (k *Cache) keep(app *v1alpha1.Application) {
 	if made || err == nil && newer(app.ResourceVersion, cached.ResourceVersion) {
 		k.written[name] = app
 	}
+}
+
+// own is the answer to an own write that the watch has not shown yet; nil is none.
+func (k *Cache) own(name string) *v1alpha1.Application {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.written[name]
 }
 
 // seen forgets an own write that the watch has shown, or whose application is
@@ -280,7 +289,8 @@ func within(all *cache.ListWatch, takes func(namespace string) bool) *cache.List
 }
 
 func withoutManagedFields(obj any) (any, error) {
-	if o, ok := obj.(metav1.Object); ok {
+	// What is shared has none, and must not be written to.
+	if o, ok := obj.(metav1.Object); ok && o.GetManagedFields() != nil {
 		o.SetManagedFields(nil)
 	}
 	return obj, nil

@@ -33,6 +33,8 @@ type Client struct {
 	namespace string
 	rest      rest.Interface
 	codec     runtime.ParameterCodec
+	// once is what was read before; nil where nobody keeps that.
+	once *once
 }
 
 // New makes a client.
@@ -46,13 +48,16 @@ func New(config *rest.Config, namespace string) (*Client, error) {
 	config.APIPath = "/apis"
 	gv := v1alpha1.GroupVersion()
 	config.GroupVersion = &gv
-	config.NegotiatedSerializer = frame.Quick(forgiving{serializer.NewCodecFactory(scheme).WithoutConversion()},
-		frame.Typed[v1alpha1.Application](gv.WithKind(v1alpha1.ApplicationKind)))
+	c := &Client{namespace: namespace, codec: runtime.NewParameterCodec(scheme)}
+	// Nobody here reads managedFields.
+	lean := frame.Lean(frame.Typed[v1alpha1.Application](gv.WithKind(v1alpha1.ApplicationKind)), c.known)
+	config.NegotiatedSerializer = frame.Quick(forgiving{serializer.NewCodecFactory(scheme).WithoutConversion()}, c.told(lean))
 	r, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the hub: %w", err)
 	}
-	return &Client{namespace: namespace, rest: r, codec: runtime.NewParameterCodec(scheme)}, nil
+	c.rest = r
+	return c, nil
 }
 
 // Namespace is the control namespace.

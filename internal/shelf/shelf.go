@@ -38,8 +38,8 @@ type Shelf struct {
 const (
 	keyFile = "shelf.key"
 	keySize = 32
-	// fresh ends the names of files that are being written.
-	fresh = ".new"
+	// nameLength is that of the file of a piece.
+	nameLength = 32
 )
 
 // Open opens the shelf in a folder that it has for itself, and takes off what
@@ -83,8 +83,7 @@ func sealKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// sweep counts what is there and removes what an earlier process left half
-// written.
+// sweep counts what is there and removes what is no piece.
 func (s *Shelf) sweep() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -95,7 +94,7 @@ func (s *Shelf) sweep() error {
 			continue
 		}
 		info, err := e.Info()
-		if err != nil || filepath.Ext(e.Name()) == fresh || !info.Mode().IsRegular() {
+		if err != nil || len(e.Name()) != nameLength || !info.Mode().IsRegular() {
 			_ = os.RemoveAll(filepath.Join(s.dir, e.Name()))
 			continue
 		}
@@ -111,7 +110,7 @@ func (s *Shelf) sweep() error {
 // file is the name of a piece on disk: it tells nothing of the key.
 func file(key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:16])
+	return hex.EncodeToString(sum[:nameLength/2])
 }
 
 // Load returns what was kept under a key. What cannot be read as it was written
@@ -154,18 +153,9 @@ func (s *Shelf) Keep(key string, data []byte) {
 		return
 	}
 	name := file(key)
-	path := filepath.Join(s.dir, name)
-	half, err := os.CreateTemp(s.dir, name+"-*"+fresh)
-	if err != nil {
-		return
-	}
-	_, err = half.Write(sealed)
-	if err = errors.Join(err, half.Close()); err == nil {
-		// A file that a power failure cut short is not believed anyway.
-		err = os.Rename(half.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(half.Name())
+	// In its place at once: a file that is half written, or was cut short, is not believed.
+	if err := os.WriteFile(filepath.Join(s.dir, name), sealed, 0o600); err != nil {
+		s.remove(name)
 		return
 	}
 	s.mu.Lock()

@@ -165,7 +165,7 @@ func TestStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-func TestSweepsWhatIsHalfWritten(t *testing.T) {
+func TestSweepsWhatIsNoPiece(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "x-1.new"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
