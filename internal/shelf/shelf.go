@@ -2,44 +2,60 @@
 // number of bytes. All of it may be lost at any time, which costs work and
 // nothing else; what anybody else changed is never returned, since each piece
 // is sealed under its own name. It must not know what it keeps.
+//
+// The pieces are in a few volumes, one after the other: to make a file takes a
+// hundred times as long as to write a piece to the end of one.
 package shelf
 
 import (
-	"cmp"
 	"compress/flate"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
-	"time"
 )
 
-// Shelf is a folder of sealed files. It is safe for use by many goroutines, and
-// for one process.
+// Shelf is a folder of volumes. It is safe for use by many goroutines, and for
+// one process; another one at the same time costs what they keep, and nothing
+// else.
 type Shelf struct {
 	dir  string
 	most int64
 	seal cipher.AEAD
 
-	mu   sync.Mutex
-	size int64
-	// files has the size of each piece.
-	files map[string]int64
+	mu     sync.Mutex
+	pieces map[name]piece
+	// volumes are the oldest first, and own says that the last one was begun by
+	// this process: only then is it written to.
+	volumes []*volume
+	own     bool
+	next    int
+}
+
+// name is what a piece is called on disk: it tells nothing of the key.
+type name [16]byte
+
+// piece is where one is. What was used is kept longer.
+type piece struct {
+	in   *volume
+	at   int64
+	size int
+	used bool
 }
 
 const (
 	keyFile = "shelf.key"
 	keySize = 32
-	// nameLength is that of the file of a piece.
-	nameLength = 32
+	// parts is of how many volumes a full shelf is, and mostVolumes how many
+	// there may be when they are small, since each process begins its own.
+	parts       = 8
+	mostVolumes = 32
 )
 
 // Open opens the shelf in a folder that it has for itself, and takes off what
@@ -60,7 +76,7 @@ func Open(dir string, most int64) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the seal of the shelf: %w", err)
 	}
-	s := &Shelf{dir: dir, most: most, seal: seal, files: map[string]int64{}}
+	s := &Shelf{dir: dir, most: most, seal: seal, pieces: map[name]piece{}}
 	return s, s.sweep()
 }
 
@@ -83,63 +99,60 @@ func sealKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// sweep counts what is there and removes what is no piece.
+// sweep finds what is there and removes what is no volume.
 func (s *Shelf) sweep() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return fmt.Errorf("reading the shelf: %w", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// They come in the order of their numbers.
 	for _, e := range entries {
 		if e.Name() == keyFile {
 			continue
 		}
-		info, err := e.Info()
-		if err != nil || len(e.Name()) != nameLength || !info.Mode().IsRegular() {
+		v, number, err := openVolume(s.dir, e)
+		if err != nil {
 			_ = os.RemoveAll(filepath.Join(s.dir, e.Name()))
 			continue
 		}
-		s.files[e.Name()] = info.Size()
-		s.size += info.Size()
+		v.read(func(of name, p piece) { s.pieces[of] = p })
+		s.volumes, s.next = append(s.volumes, v), number+1
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.fit()
 	return nil
 }
 
-// file is the name of a piece on disk: it tells nothing of the key.
-func file(key string) string {
+func nameOf(key string) name {
 	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:nameLength/2])
+	return name(sum[:len(name{})])
 }
 
 // Load returns what was kept under a key. What cannot be read as it was written
 // is not there.
 func (s *Shelf) Load(key string) ([]byte, bool) {
-	name := file(key)
+	of := nameOf(key)
 	s.mu.Lock()
-	_, known := s.files[name]
+	p, known := s.pieces[of]
+	if known && !p.used {
+		p.used = true
+		s.pieces[of] = p
+	}
 	s.mu.Unlock()
 	if !known {
 		return nil, false
 	}
-	path := filepath.Join(s.dir, name)
-	sealed, err := os.ReadFile(path) //nolint:gosec // the name is a digest
-	if err != nil {
+	sealed := make([]byte, p.size)
+	if _, err := p.in.file.ReadAt(sealed, p.at); err != nil {
 		return nil, false
 	}
 	packed, err := s.seal.Open(nil, nil, sealed, []byte(key))
 	if err != nil {
-		s.remove(name)
 		return nil, false
 	}
 	data, err := unpack(packed)
-	if err != nil {
-		return nil, false
-	}
-	now := time.Now()
-	_ = os.Chtimes(path, now, now) // what is used is kept longer
-	return data, true
+	return data, err == nil
 }
 
 // Keep keeps data under a key, if there is room on the disk and on the shelf.
@@ -152,54 +165,59 @@ func (s *Shelf) Keep(key string, data []byte) {
 	if int64(len(sealed)) > s.most/4 {
 		return
 	}
-	name := file(key)
-	// In its place at once: a file that is half written, or was cut short, is not believed.
-	if err := os.WriteFile(filepath.Join(s.dir, name), sealed, 0o600); err != nil {
-		s.remove(name)
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.size += int64(len(sealed)) - s.files[name]
-	s.files[name] = int64(len(sealed))
+	s.put(nameOf(key), sealed)
 	s.fit()
 }
 
-func (s *Shelf) remove(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.size -= s.files[name]
-	delete(s.files, name)
-	_ = os.Remove(filepath.Join(s.dir, name))
-}
-
-// fit takes off what was not used for longest, down to nine tenths, so that it
-// is not done for each piece; the caller holds the mutex.
-func (s *Shelf) fit() {
-	if s.size <= s.most {
-		return
-	}
-	type aged struct {
-		name string
-		used time.Time
-	}
-	var all []aged
-	for name := range s.files {
-		a := aged{name: name}
-		if info, err := os.Stat(filepath.Join(s.dir, name)); err == nil {
-			a.used = info.ModTime()
-		}
-		all = append(all, a)
-	}
-	slices.SortFunc(all, func(a, b aged) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name)) })
-	for _, a := range all {
-		if s.size <= s.most/10*9 {
+// put writes a piece to the end of the last volume; the caller holds the mutex.
+func (s *Shelf) put(of name, sealed []byte) {
+	if !s.own || s.volumes[len(s.volumes)-1].size >= s.most/parts {
+		v, err := newVolume(s.dir, &s.next)
+		if err != nil {
 			return
 		}
-		s.size -= s.files[a.name]
-		delete(s.files, a.name)
-		_ = os.Remove(filepath.Join(s.dir, a.name))
+		s.volumes, s.own = append(s.volumes, v), true
 	}
+	if p, err := s.volumes[len(s.volumes)-1].write(of, sealed); err == nil {
+		s.pieces[of] = p
+	}
+}
+
+// fit takes the oldest volumes off until the others fit. What was used since
+// this process began moves to the last one, at most half of each volume, so that
+// there is an end to it. The caller holds the mutex.
+func (s *Shelf) fit() {
+	for s.size() > s.most || len(s.volumes) > mostVolumes {
+		old := s.volumes[0]
+		if s.volumes = s.volumes[1:]; len(s.volumes) == 0 {
+			s.own = false
+		}
+		room := old.size / 2
+		for of, p := range s.pieces {
+			if p.in != old {
+				continue
+			}
+			delete(s.pieces, of)
+			if !p.used || int64(p.size) > room {
+				continue
+			}
+			room -= int64(p.size)
+			sealed := make([]byte, p.size)
+			if _, err := old.file.ReadAt(sealed, p.at); err == nil {
+				s.put(of, sealed)
+			}
+		}
+		old.remove()
+	}
+}
+
+func (s *Shelf) size() (out int64) {
+	for _, v := range s.volumes {
+		out += v.size
+	}
+	return out
 }
 
 // level is the cheapest: manifests are mostly repetition.
