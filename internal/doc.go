@@ -78,6 +78,7 @@
 //   - core/diff: desired, live and predicted objects turned into a verdict and the fields that differ.
 //   - core/repair: manifests that client-side apply took turned into such as server-side apply takes.
 //   - core/frame: what an API server sends, read in as few passes as that takes, and as client-go reads it.
+//   - core/flow: how many requests of one application a cluster has room for, and when it steps back behind others.
 //   - core/field: what managedFields say: which fields a manager owns, where they are, and who else owns them.
 //   - core/health: an object turned into its health, by kind and by the conventions for conditions.
 //   - core/action: what can be done with an object, and the changes that it stands for.

@@ -116,7 +116,7 @@ func (e *Engine) admit(d *door, app *v1alpha1.Application, r *ruling, to purpose
 		}
 		d.hands = hands
 	}
-	d.hands = counted{d.hands, e.Meter, app, d.place.Server}
+	d.hands = counted{d.hands, e.Meter, app, d.place.Server, e.traffic.to(d.place.Server).turns()}
 	d.project, d.purpose, d.user = &r.project, to, user
 	return nil
 }

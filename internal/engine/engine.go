@@ -280,6 +280,7 @@ type Engine struct {
 	ailing  *ailing
 	pace    *pace
 	pauses  *pauses
+	traffic *traffic
 	// places are the namespaces that are watched for objects that nobody has.
 	places *places
 	// undeclared are the fields that kinds turned out not to have.
@@ -346,6 +347,7 @@ func New(o Options) *Engine {
 		ailing:     newAiling(),
 		pace:       newPace(),
 		pauses:     newPauses(),
+		traffic:    newTraffic(),
 
 		places:     newPlaces(),
 		undeclared: newUndeclared(),

@@ -5,9 +5,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/manifest"
 	"github.com/towline-cd/towline/internal/core/object"
@@ -166,92 +163,4 @@ func pauseCause(s plan.Step) string {
 	default:
 		return "health"
 	}
-}
-
-// counted are hands whose requests are counted.
-type counted struct {
-	Hands
-	meter  Meter
-	app    *v1alpha1.Application
-	server string
-}
-
-func (c counted) count(verb string, k object.Key, dryRun bool, err error) {
-	c.meter.Requested(Requested{App: c.app, Server: c.server, Verb: verb, Object: k, DryRun: dryRun, Err: err})
-}
-
-func (c counted) Get(ctx context.Context, k object.Key, version string) (*unstructured.Unstructured, error) {
-	u, err := c.Hands.Get(ctx, k, version)
-	c.count("get", k, false, err)
-	return u, err
-}
-
-func (c counted) DryRun(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	u, err := c.Hands.DryRun(ctx, body)
-	c.count("patch", object.KeyOf(body), true, err)
-	return u, err
-}
-
-func (c counted) DryRunMerge(ctx context.Context, patch *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	u, err := c.Hands.DryRunMerge(ctx, patch)
-	c.count("patch", object.KeyOf(patch), true, err)
-	return u, err
-}
-
-func (c counted) Creatable(ctx context.Context, body *unstructured.Unstructured) error {
-	err := c.Hands.Creatable(ctx, body)
-	c.count("create", object.KeyOf(body), true, err)
-	return err
-}
-
-func (c counted) Apply(ctx context.Context, body *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	u, err := c.Hands.Apply(ctx, body)
-	c.count("patch", object.KeyOf(body), false, err)
-	return u, err
-}
-
-func (c counted) Replace(ctx context.Context, body *unstructured.Unstructured, lenient, dryRun bool) (*unstructured.Unstructured, error) {
-	u, err := c.Hands.Replace(ctx, body, lenient, dryRun)
-	verb := "update"
-	if body.GetResourceVersion() == "" {
-		verb = "create"
-	}
-	c.count(verb, object.KeyOf(body), dryRun, err)
-	return u, err
-}
-
-func (c counted) Delete(ctx context.Context, f object.Fact, propagation metav1.DeletionPropagation) error {
-	err := c.Hands.Delete(ctx, f, propagation)
-	c.count("delete", f.Key, false, err)
-	return err
-}
-
-func (c counted) TakeOver(ctx context.Context, body *unstructured.Unstructured, ways [][]string) error {
-	err := c.Hands.TakeOver(ctx, body, ways)
-	c.count("patch", object.KeyOf(body), false, err)
-	return err
-}
-
-func (c counted) Release(ctx context.Context, f object.Fact) error {
-	err := c.Hands.Release(ctx, f)
-	c.count("patch", f.Key, false, err)
-	return err
-}
-
-func (c counted) Patch(ctx context.Context, read *unstructured.Unstructured, patch map[string]any) error {
-	err := c.Hands.Patch(ctx, read, patch)
-	c.count("patch", object.KeyOf(read), false, err)
-	return err
-}
-
-func (c counted) Create(ctx context.Context, body *unstructured.Unstructured) error {
-	err := c.Hands.Create(ctx, body)
-	c.count("create", object.KeyOf(body), false, err)
-	return err
-}
-
-func (c counted) Remove(ctx context.Context, read *unstructured.Unstructured, how metav1.DeleteOptions) error {
-	err := c.Hands.Remove(ctx, read, how)
-	c.count("delete", object.KeyOf(read), false, err)
-	return err
 }

@@ -197,7 +197,9 @@ func (e *Engine) destination(ctx context.Context, o *observation) error {
 		o.refuse(err.Error())
 		return nil
 	}
-	o.cluster = d
+	if o.cluster = d; d != nil {
+		e.traffic.to(d.place.Server).arrive(ctx)
+	}
 	return err
 }
 

@@ -39,6 +39,8 @@ func (e *Engine) Reconcile(ctx context.Context, name string) (Result, error) {
 	if e.rests(ctx, app) {
 		return Result{}, nil
 	}
+	ctx, end := visiting(ctx)
+	defer end()
 	if app.DeletionTimestamp != nil {
 		return e.remove(ctx, app)
 	}
