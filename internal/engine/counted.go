@@ -60,7 +60,9 @@ func (c counted) Apply(ctx context.Context, body *unstructured.Unstructured) (_ 
 	return c.Hands.Apply(ctx, body)
 }
 
-func (c counted) Replace(ctx context.Context, body *unstructured.Unstructured, lenient, dryRun bool) (_ *unstructured.Unstructured, err error) {
+func (c counted) Replace(
+	ctx context.Context, body *unstructured.Unstructured, lenient, dryRun bool,
+) (_ *unstructured.Unstructured, err error) {
 	verb := "update"
 	if body.GetResourceVersion() == "" {
 		verb = "create"

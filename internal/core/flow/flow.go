@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// Most and Fewest are how many requests of one application there may be at once. It begins with the most: whoever has
+	// most and fewest are how many requests of one application there may be at once. It begins with the most: whoever has
 	// few to make is not held up at all. The fewest are two, so that a server whose times say nothing (one object is a
 	// hundred times as large as the other) is still asked for one while it answers the other.
-	Most, Fewest = 8, 2
+	most, fewest = 8, 2
 	// patience is how many requests may wait at the server because of us. Under eager there is room for one more.
 	patience, eager = 2.0, 1.0
 	// crowded is how many times the least a request takes at a server that is busy.
@@ -58,7 +58,7 @@ func (l Least) Time() time.Duration {
 type Limit struct {
 	at int
 	// slow is how many times the least the first seen requests took since it was last decided.
-	slow [Most]float64
+	slow [most]float64
 	seen int
 	// busy says that requests took longer than they need when it was last decided, and single is how many were made one at a
 	// time since.
@@ -67,7 +67,7 @@ type Limit struct {
 }
 
 // Begin is the limit of one who has not made a request yet.
-func Begin() Limit { return Limit{at: Most} }
+func Begin() Limit { return Limit{at: most} }
 
 // At is how many there may be. While others have something small to do at a server that is busy, one who has made many
 // requests already steps back behind them: one at a time is enough that it goes on.
@@ -101,9 +101,9 @@ func (l Limit) After(took, least time.Duration, others bool) Limit {
 	l.seen, l.busy = 0, typical > crowded
 	switch waiting := float64(l.at) * (1 - 1/typical); {
 	case waiting > patience:
-		l.at = max(Fewest, l.at-1)
+		l.at = max(fewest, l.at-1)
 	case waiting < eager:
-		l.at = min(Most, l.at+1)
+		l.at = min(most, l.at+1)
 	}
 	return l
 }

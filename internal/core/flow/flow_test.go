@@ -10,32 +10,32 @@ func TestAsManyAsHelp(t *testing.T) {
 	const ms = time.Millisecond
 	cases := map[string]struct {
 		// took is the time of the nth request where there are so many at once.
-		took          func(n, at int) time.Duration
-		atLeast, most int
-		busy          bool
+		took     func(n, at int) time.Duration
+		from, to int
+		busy     bool
 		// epochs is for how long; none is for one.
 		epochs int
 	}{
-		"far away, and with room for all":   {func(int, int) time.Duration { return 80 * ms }, Most, Most, false, 3},
+		"far away, and with room for all":   {func(int, int) time.Duration { return 80 * ms }, most, most, false, 3},
 		"two CPUs, so that the third waits": {func(_, at int) time.Duration { return 3 * ms * time.Duration(max(at, 2)) / 2 }, 3, 4, true, 1},
 		"two CPUs, and others have taken both": {
-			func(n, at int) time.Duration { return 3 * ms * time.Duration(max(at+6*min(n/100, 1), 2)) / 2 }, Fewest, Fewest, true, 1,
+			func(n, at int) time.Duration { return 3 * ms * time.Duration(max(at+6*min(n/100, 1), 2)) / 2 }, fewest, fewest, true, 1,
 		},
-		"each fourth object is large": {func(n, _ int) time.Duration { return 3 * ms * time.Duration(1+9*(n%4/3)) }, Most, Most, false, 3},
+		"each fourth object is large": {func(n, _ int) time.Duration { return 3 * ms * time.Duration(1+9*(n%4/3)) }, most, most, false, 3},
 		"each second object is large, which looks as if it was busy": {
-			func(n, _ int) time.Duration { return 3 * ms * time.Duration(1+9*(n%2)) }, Fewest, Most, true, 1,
+			func(n, _ int) time.Duration { return 3 * ms * time.Duration(1+9*(n%2)) }, fewest, most, true, 1,
 		},
 		"a webhook has become slow, and is slow for all": {
-			func(n, _ int) time.Duration { return 3 * ms * time.Duration(1+30*min(n/100, 1)) }, Most, Most, false, 3,
+			func(n, _ int) time.Duration { return 3 * ms * time.Duration(1+30*min(n/100, 1)) }, most, most, false, 3,
 		},
 		"it was busy, and is not any more": {
-			func(n, at int) time.Duration { return 3 * ms * time.Duration(1+max(0, at*(1-n/700))) }, Most, Most, false, 3,
+			func(n, at int) time.Duration { return 3 * ms * time.Duration(1+max(0, at*(1-n/700))) }, most, most, false, 3,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			limit, least := Begin(), Least{}.After(c.took(0, 1))
-			if limit.At(true) != Most {
+			if limit.At(true) != most {
 				t.Errorf("begins with %d", limit.At(true))
 			}
 			for n := range epoch * max(c.epochs, 1) {
@@ -43,8 +43,8 @@ func TestAsManyAsHelp(t *testing.T) {
 				least = least.After(took)
 				limit = limit.After(took, least.Time(), false)
 			}
-			if got := limit.At(false); got < c.atLeast || got > c.most {
-				t.Errorf("%d at once, want %d to %d", got, c.atLeast, c.most)
+			if got := limit.At(false); got < c.from || got > c.to {
+				t.Errorf("%d at once, want %d to %d", got, c.from, c.to)
 			}
 			if got := limit.At(true) == 1; got != c.busy {
 				t.Errorf("steps back: %t, want %t", got, c.busy)
