@@ -32,6 +32,8 @@ type generation struct {
 	needs   map[string]appset.Need
 	answers map[string]appset.Answer
 	order   []string
+	// again says that it failed, and that it is tried again soon.
+	again bool
 	// done are the writes, for the journal.
 	done deeds
 }

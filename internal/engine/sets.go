@@ -203,9 +203,11 @@ func (e *Engine) generateSet(ctx context.Context, set *v1alpha1.ApplicationSet) 
 		// The queue tries again soon where that may help; people are told in
 		// any case, and nothing is touched.
 		g.result = appset.Result{Failure: err.Error()}
+		soon := retriable(err)
+		g.again = soon != nil
 		told := g.report(ctx, appset.Changes{}, nil)
 		result.After = setRetry
-		return result, errors.Join(retriable(err), told)
+		return result, errors.Join(soon, told)
 	}
 	if g.rolling() {
 		g.whole = g.result.Apps

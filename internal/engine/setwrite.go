@@ -225,11 +225,13 @@ func (g *generation) tell(ctx context.Context, next v1alpha1.ApplicationSetStatu
 	return err
 }
 
-// note keeps what was generated from what, and takes the wish for a refresh off.
-// A commit that changed no application is not worth a write.
+// note keeps what was generated from what, and takes the wish for a refresh off,
+// unless it is still to be granted: whoever tries again must look again too, and
+// not find good what was known before. A commit that changed no application is
+// not worth a write.
 func (g *generation) note(ctx context.Context, c appset.Changes, problem error) error {
 	annotations := map[string]any{}
-	if g.set.Annotations[v1alpha1.AnnotationApplicationSetRefresh] != "" {
+	if g.set.Annotations[v1alpha1.AnnotationApplicationSetRefresh] != "" && !g.again {
 		annotations[v1alpha1.AnnotationApplicationSetRefresh] = nil
 	}
 	last, now := recorded(g.set), g.recording()

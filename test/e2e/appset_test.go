@@ -259,6 +259,11 @@ func TestSetsKeepWhatTheyDoNotKnow(t *testing.T) {
 		fault.begin()
 		f.kubectl("-n", f.control, "annotate", "applicationset", "apps", v1alpha1.AnnotationApplicationSetRefresh+"=true", "--overwrite")
 		f.awaitCondition("apps", v1alpha1.ApplicationSetConditionErrorOccurred, v1alpha1.ApplicationSetConditionStatusTrue, fault.says)
+		// Whoever tries again does not find good what was known before.
+		time.Sleep(time.Second)
+		if c := f.condition("apps", v1alpha1.ApplicationSetConditionErrorOccurred); c.Status != v1alpha1.ApplicationSetConditionStatusTrue {
+			t.Errorf("while %s its ErrorOccurred is %s again: %s", name, c.Status, c.Message)
+		}
 		if got := f.generated(); !cmp.Equal(got, names) {
 			t.Errorf("while %s there are %v", name, got)
 		}
