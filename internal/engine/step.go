@@ -222,9 +222,9 @@ func (e *Engine) execute(ctx context.Context, o *observation, w work) ([]status.
 		if err := g.Wait(); err != nil {
 			return nil, err
 		}
-		confirmed := map[object.Key]diff.Verdict{}
+		confirmed, after := map[object.Key]diff.Verdict{}, settlingOf(o)
 		for i, d := range done {
-			if v, ok := settle(o, group[i], d); ok {
+			if v, ok := after.settle(group[i], d); ok {
 				confirmed[group[i].Key] = v
 			}
 			if d.fact != nil {
@@ -235,6 +235,7 @@ func (e *Engine) execute(ctx context.Context, o *observation, w work) ([]status.
 				e.refused(group[i], d.outcome)
 			}
 		}
+		after.end()
 		e.confirm(ctx, o, confirmed)
 	}
 	return out, nil
@@ -335,54 +336,4 @@ func (e *Engine) lookAgain(ctx context.Context, o *observation, state *v1alpha1.
 	}
 	slog.InfoContext(ctx, "second look agrees on what to prune", "app", e.key(o.app), "objects", len(o.plan.Prunes()))
 	return nil
-}
-
-// settle makes the plan say what is true after the work: an applied object is
-// as desired (the server's own answer confirms the pair), a pruned one is on
-// its way out.
-func settle(o *observation, item plan.Item, d deed) (confirmed diff.Verdict, ok bool) {
-	i := slices.IndexFunc(o.plan.Items, func(it plan.Item) bool { return it.Task() == item.Task() })
-	if i < 0 {
-		return diff.Verdict{}, false
-	}
-	it, f := &o.plan.Items[i], d.fact
-	switch {
-	case d.released:
-		f := *it.Live
-		f.Held = false
-		it.Live = &f
-	case it.Hook && d.gone:
-		it.Live = standing(o, it.Key)
-	case it.Hook && f != nil:
-		it.Live = f
-	case f != nil:
-		it.Live = f
-		it.Verdict = diff.Verdict{Desired: it.Pair, Live: f.Digest, Version: f.ResourceVersion, Confirmed: true}
-		it.Action, it.Reason = plan.Unchanged, ""
-		if !it.Aside {
-			it.Sync = plan.Synced
-		}
-		return it.Verdict, true
-	case d.gone && !it.Prunable:
-		it.Live = standing(o, it.Key)
-	case d.gone:
-		// The request was taken; the object may take its time.
-		if it.Live = standing(o, it.Key); it.Live == nil {
-			o.plan.Items = slices.Delete(slices.Clone(o.plan.Items), i, i+1)
-			return diff.Verdict{}, false
-		}
-		it.Action, it.Reason = plan.Skip, plan.BeingDeleted
-	}
-	return diff.Verdict{}, false
-}
-
-// standing is what is left of an object whose deletion the server took: it may
-// have to wait for others, and the watch may not have told yet.
-func standing(o *observation, k object.Key) *object.Fact {
-	f, ok := o.cluster.Fact(k)
-	if !ok {
-		return nil
-	}
-	f.Deleting, f.Held = true, false
-	return &f
 }
