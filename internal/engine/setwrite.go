@@ -353,3 +353,27 @@ func (g *generation) orphan(ctx context.Context, owned []*v1alpha1.Application) 
 	}
 	return together(ctx, work)
 }
+
+// guarded adds the resource version that a patch is meant for.
+func guarded(patch []byte, resourceVersion string) ([]byte, error) {
+	var top, meta map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &top); err != nil {
+		return nil, fmt.Errorf("reading back a patch: %w", err)
+	}
+	if of, ok := top["metadata"]; ok {
+		if err := json.Unmarshal(of, &meta); err != nil {
+			return nil, fmt.Errorf("reading back a patch: %w", err)
+		}
+	}
+	if meta == nil {
+		meta = map[string]json.RawMessage{}
+	}
+	var err error
+	if meta["resourceVersion"], err = json.Marshal(resourceVersion); err != nil {
+		return nil, fmt.Errorf("guarding a patch: %w", err)
+	}
+	if top["metadata"], err = json.Marshal(meta); err != nil {
+		return nil, fmt.Errorf("guarding a patch: %w", err)
+	}
+	return json.Marshal(top)
+}
