@@ -14,6 +14,7 @@ import (
 	"github.com/towline-cd/towline/internal/core/destination"
 	"github.com/towline-cd/towline/internal/core/fault"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/status"
 	"github.com/towline-cd/towline/internal/engine"
 	"github.com/towline-cd/towline/internal/metric"
 	"github.com/towline-cd/towline/internal/server"
@@ -195,6 +196,11 @@ func snapshot(ctx context.Context, own *rest.Config, namespace string, app *v1al
 	})
 	if err != nil {
 		return nil, single{}, err
+	}
+	if listed, all := status.Listed(app.Status); listed < all {
+		return nil, single{}, fault.Waitingf("Abridged",
+			"the status of application %q lists %d of %d objects, too few to compare it from here; \"towline login SERVER\", and ask there",
+			app.Name, listed, all)
 	}
 	managed := make([]object.Key, 0, len(app.Status.Resources))
 	for _, r := range app.Status.Resources {

@@ -14,6 +14,7 @@ import (
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/action"
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/status"
 	"github.com/towline-cd/towline/internal/core/wish"
 	"github.com/towline-cd/towline/internal/engine"
 )
@@ -147,6 +148,9 @@ func (c *acting) list(cmd *cobra.Command) error {
 	t := table{head: []string{"GROUP", "KIND", "NAMESPACE", "NAME", "ACTION", "DISABLED", "PARAMETERS"}, palette: c.out}
 	documents := []actionDocument{}
 	var problems []error
+	if listed, all := status.Listed(c.app.Status); listed < all {
+		c.note("the status lists %d of %d objects; one that is not among them has to be named with --kind and --resource-name", listed, all)
+	}
 	for _, k := range c.objects(cmd) {
 		list, err := c.actor.ActionsOf(cmd.Context(), c.app, k)
 		if err != nil {

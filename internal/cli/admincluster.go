@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/towline-cd/towline/internal/core/roster"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 func newAdminCluster(env *Env, g *global) *cobra.Command {
@@ -120,7 +121,8 @@ func (c *clustering) usage(ctx context.Context) ([]roster.Entry, []use, error) {
 				continue
 			}
 			out[i].apps++
-			out[i].objects += len(app.Status.Resources)
+			_, objects := status.Listed(app.Status)
+			out[i].objects += objects
 			out[i].namespaces = append(out[i].namespaces, app.Spec.Destination.Namespace)
 			for _, r := range app.Status.Resources {
 				out[i].namespaces = append(out[i].namespaces, r.Namespace)

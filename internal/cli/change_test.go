@@ -314,6 +314,29 @@ func TestParametersAreShown(t *testing.T) {
 	wantText(t, "stdout", got.out, "SOURCE   PARAMETER   VALUE\n1        replicas    3\n")
 }
 
+// An application of more objects than its status lists: whoever picks some is told that he cannot know them.
+func TestObjectsThatAreNotListed(t *testing.T) {
+	app := shop("shop")
+	app.Status.Conditions = []v1alpha1.ApplicationCondition{{
+		Type: "AbridgedWarning", Message: "status.resources lists 3 of 9000 objects, those that are not Synced and Healthy before all others",
+	}}
+	run := func(args string) answer {
+		t.Helper()
+		return (&desk{hub: newMemory(app)}).run(t, append([]string{"app"}, strings.Fields(args)...)...)
+	}
+	for args, want := range map[string]string{
+		"sync shop --resource *:Deployment:*":                              "of 9000 objects",
+		"wait shop --health --resource apps:Deployment:nobody --timeout 1": "of 9000; without --resource",
+		"delete shop": "the 9000 objects",
+	} {
+		got := run(args)
+		if got.code == 0 {
+			t.Errorf("%s: it went well: %s", args, got.out)
+		}
+		wantText(t, "stderr", got.err, want)
+	}
+}
+
 // One of several sources, where they are shown, and some objects, where they are waited for.
 func TestPartsOfAnApplication(t *testing.T) {
 	app := shop("shop")

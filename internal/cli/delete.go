@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/status"
 	"github.com/towline-cd/towline/internal/core/wish"
 )
 
@@ -104,7 +105,8 @@ func (c *deleting) run(ctx context.Context, names []string) error {
 
 // consequence says what deleting the application does to its objects.
 func (c *deleting) consequence(app *v1alpha1.Application) string {
-	n := 0
+	listed, n := status.Listed(app.Status)
+	n -= listed
 	for _, r := range app.Status.Resources {
 		if !r.Hook {
 			n++

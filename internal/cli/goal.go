@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 // goal is what somebody waits for.
@@ -77,7 +79,11 @@ func (g *goal) objectLacks(app *v1alpha1.Application) []string {
 			out = append(out, key+" to be "+names(codes)+" (is "+orNothing(clean(string(r.Health.Status)))+")")
 		}
 	}
-	if !seen {
+	switch listed, all := status.Listed(app.Status); {
+	case !seen && listed < all:
+		out = append(out, fmt.Sprintf("objects that fit --resource (the status lists %d of %d; without --resource all are waited for)",
+			listed, all))
+	case !seen:
 		out = append(out, "objects that fit --resource")
 	}
 	return out

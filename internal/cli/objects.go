@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/towline-cd/towline/internal/core/object"
+	"github.com/towline-cd/towline/internal/core/status"
 	"github.com/towline-cd/towline/internal/core/wish"
 )
 
@@ -67,7 +68,10 @@ func (c *acting) explainObject(err error) error {
 // chosen are the objects that the flags pick, which are several only if that was said.
 func (c *acting) chosen(cmd *cobra.Command, all bool) ([]object.Key, error) {
 	objects := c.objects(cmd)
-	switch {
+	switch listed, have := status.Listed(c.app.Status); {
+	case all && listed < have:
+		return nil, usagef("the status of application %q lists %d of %d objects, so it is not known which match; "+
+			"name each with --resource-name", c.app.Name, listed, have)
 	case len(objects) == 0:
 		return nil, fmt.Errorf("application %q has no such object; %q shows those that it has",
 			c.app.Name, "towline app resources "+c.app.Name)

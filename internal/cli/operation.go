@@ -9,6 +9,7 @@ import (
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/draft"
+	"github.com/towline-cd/towline/internal/core/status"
 	"github.com/towline-cd/towline/internal/core/wish"
 )
 
@@ -192,6 +193,10 @@ func (r request) selection(app *v1alpha1.Application) ([]v1alpha1.SyncOperationR
 			chosen = append(chosen, v1alpha1.SyncOperationResource{Group: p.group, Kind: p.kind, Namespace: p.namespace, Name: p.name})
 		}
 		return chosen, nil
+	}
+	if listed, all := status.Listed(app.Status); listed < all {
+		return nil, fmt.Errorf("syncing application %q: its status lists %d of %d objects, so it is not known which fit --resource %s; "+
+			"name each as GROUP:KIND:NAMESPACE/NAME, or sync all", app.Name, listed, all, strings.Join(r.resources, " "))
 	}
 	for _, res := range app.Status.Resources {
 		fits := func(p pattern) bool { return p.fits(res) }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/status"
 	"github.com/towline-cd/towline/internal/core/tree"
 )
 
@@ -106,6 +107,9 @@ func (s *session) tree(ctx context.Context, name string) (tree.Listed, error) {
 			return tree.Listed{}, s.explain(name, err)
 		}
 		s.note("without a server only the objects that Git asks for are known; \"towline login SERVER\" shows what came from them")
+		if listed, all := status.Listed(app.Status); listed < all {
+			s.note("the status lists %d of %d objects, those that are not Synced and Healthy before all others", listed, all)
+		}
 		return ownObjects(app), nil
 	}
 	trees, err := s.env.Trees(ctx, s.flags)

@@ -38,6 +38,7 @@ const (
 	Fight            Reason = "FightWarning"
 	Repaired         Reason = "RepairedWarning"
 	Orphaned         Reason = "OrphanedResourceWarning"
+	Abridged         Reason = "AbridgedWarning"
 )
 
 // Finding is one thing that a person should know, with the object it is about

@@ -5,7 +5,6 @@
 package status
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +52,6 @@ func Update(in Input) (out v1alpha1.ApplicationStatus, differs bool) {
 	now := metav1.NewTime(in.Now.UTC().Truncate(time.Second))
 	out.OperationState = in.Operation
 	out.ControllerNamespace = in.ControlNamespace
-	out.Conditions = conditions(in.App.Status.Conditions, in.Findings, now)
 	out.Sync = syncStatus(in)
 	if in.Plan != nil {
 		out.SourceType, out.SourceTypes = "", nil
@@ -66,6 +64,8 @@ func Update(in Input) (out v1alpha1.ApplicationStatus, differs bool) {
 		out.Resources = resources(*in.Plan)
 		out.Summary = summary(*in.Plan)
 	}
+	found := slices.Concat(in.Findings, fit(in, &out))
+	out.Conditions = conditions(in.App.Status.Conditions, found, now)
 	out.Health = appHealth(in, now)
 	if differs = !equality.Semantic.DeepEqual(out, in.App.Status); differs {
 		out.ReconciledAt = &now
@@ -111,12 +111,7 @@ func resources(p plan.Plan) []v1alpha1.ResourceStatus {
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b v1alpha1.ResourceStatus) int {
-		return cmp.Or(
-			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
-		)
-	})
+	slices.SortFunc(out, compareResources)
 	return out
 }
 

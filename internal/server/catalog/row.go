@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
+	"github.com/towline-cd/towline/internal/core/status"
 )
 
 // Key names an application.
@@ -201,7 +202,7 @@ func lineOf(app *v1alpha1.Application) line {
 	for _, condition := range first(app.Status.Conditions, maxConditions) {
 		l.Status.Conditions = append(l.Status.Conditions, lineCondition{Type: string(condition.Type)})
 	}
-	if n := len(app.Status.Resources); n > 0 || app.Status.Summary.IsAppOfApps {
+	if _, n := status.Listed(app.Status); n > 0 || app.Status.Summary.IsAppOfApps {
 		l.Status.Summary = &lineSummary{IsAppOfApps: app.Status.Summary.IsAppOfApps, Resources: n}
 	}
 	return l

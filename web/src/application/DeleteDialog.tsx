@@ -2,6 +2,7 @@ import { useState } from "react";
 import * as api from "../api/applications";
 import type { Name } from "../api/applications";
 import type { Application } from "../api/types";
+import { countOf } from "../model/status";
 import { Button } from "../parts/Button";
 import { Dialog } from "../parts/Dialog";
 import { go, href } from "../state/route";
@@ -12,7 +13,7 @@ export function DeleteDialog({ app, name, onClose }: { app: Application; name: N
   const [typed, setTyped] = useState("");
   const [cascade, setCascade] = useState(true);
   const [busy, setBusy] = useState(false);
-  const count = app.status.resources?.length ?? 0;
+  const count = countOf(app);
   const run = async () => {
     setBusy(true);
     const done = await attempt(`${name.name} is being deleted.`, () => api.remove(name, cascade));

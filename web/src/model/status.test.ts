@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Application } from "../api/types";
-import { awaited, liveRevision, sentence, shortRevision, toneOf } from "./status";
+import { awaited, countOf, liveRevision, sentence, shortRevision, toneOf } from "./status";
 
 const app = (status: Partial<Application["status"]>): Application => ({
   metadata: { name: "web", namespace: "argocd" },
@@ -27,6 +27,16 @@ describe("sentence", () => {
       "Nothing of it is in the cluster yet.",
     );
   });
+});
+
+it("counts the objects that a status has no room for", () => {
+  const abridged = {
+    resources: [{ kind: "A", name: "a", status: "OutOfSync" as const, health: { status: "Missing" as const } }],
+    conditions: [{ type: "AbridgedWarning", message: "status.resources lists 1 of 9000 objects, those that are not Synced" }],
+  };
+  expect(countOf(app(abridged))).toBe(9000);
+  expect(countOf(app({ resources: abridged.resources }))).toBe(1);
+  expect(say(abridged)).toBe("A/a differs from Git.");
 });
 
 it("shows drift yellow, and illness before it", () => {

@@ -56,6 +56,13 @@ function several(list: readonly { kind: string; name: string }[]): string {
   return named(list[0]!) + (rest > 0 ? ` and ${rest} more` : "");
 }
 
+/** countOf is how many objects an application has. The status of one of very many lists only some, and says so. */
+export function countOf(app: Application): number {
+  const listed = app.status.resources?.length ?? 0;
+  const said = app.status.conditions?.find((c) => c.type === "AbridgedWarning")?.message ?? "";
+  return Math.max(listed, Number(/lists \d+ of (\d+) objects/.exec(said)?.[1] ?? 0));
+}
+
 /** sentence says in one sentence what is to be known of an application now, and how it is with it. */
 export function sentence(app: Application, tree: Tree | undefined, now: number): { tone: Tone; text: string } {
   const error = (app.status.conditions ?? []).find((c) => c.type.endsWith("Error"));
@@ -72,7 +79,7 @@ export function sentence(app: Application, tree: Tree | undefined, now: number):
   if (op && (op.phase === "Failed" || op.phase === "Error")) return { tone: "bad", text: `The last sync failed: ${op.message ?? "no reason is known"}` };
   const missing = resources.filter((r) => r.health?.status === "Missing");
   const differ = resources.filter((r) => r.status === "OutOfSync");
-  if (missing.length > 0 && missing.length === resources.length) return { tone: "warn", text: "Nothing of it is in the cluster yet." };
+  if (missing.length > 0 && missing.length === countOf(app)) return { tone: "warn", text: "Nothing of it is in the cluster yet." };
   if (differ.length > 0 && differ.every((r) => r.requiresPruning)) {
     return { tone: "warn", text: `${several(differ)} ${differ.length === 1 ? "is" : "are"} in the cluster, and no longer in Git.` };
   }
