@@ -199,7 +199,7 @@ func snapshot(ctx context.Context, own *rest.Config, namespace string, app *v1al
 	}
 	if listed, all := status.Listed(app.Status); listed < all {
 		return nil, single{}, fault.Waitingf("Abridged",
-			"the status of application %q lists %d of %d objects, too few to compare it from here; \"towline login SERVER\", and ask there",
+			"the status of application %q lists %d of %d objects, too few to go by from here; \"towline login SERVER\", and ask there",
 			app.Name, listed, all)
 	}
 	managed := make([]object.Key, 0, len(app.Status.Resources))
