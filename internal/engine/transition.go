@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/towline-cd/towline/api/v1alpha1"
 	"github.com/towline-cd/towline/internal/core/plan"
+	"github.com/towline-cd/towline/internal/core/status"
 	"github.com/towline-cd/towline/internal/core/transition"
 )
 
@@ -50,7 +52,7 @@ func (e *Engine) healed(ctx context.Context, app *v1alpha1.Application, episodes
 
 // held tells, once, that deletions wait and what for.
 func (e *Engine) held(ctx context.Context, app *v1alpha1.Application, state *v1alpha1.OperationState, s plan.Step) {
-	if !s.Held || state.Message == s.Message {
+	if !s.Held || strings.TrimSuffix(state.Message, status.Unlisted) == s.Message {
 		return
 	}
 	slog.WarnContext(ctx, "pruning is held back", "app", e.key(app), "reason", s.Message)

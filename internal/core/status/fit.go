@@ -73,8 +73,9 @@ func Listed(s v1alpha1.ApplicationStatus) (listed, all int) {
 	return listed, listed
 }
 
-// Unlisted is what is said of the results that are left out.
-const Unlisted = "; what went well is not listed, since there is too much of it"
+// Unlisted is what is said of the results that are left out, at the end of the
+// operation's message: whoever compares messages has to take it off.
+const Unlisted = "; not all results are listed, since there are too many: what went well is left out first"
 
 // fewerResults leaves out what went well. While the operation runs its results
 // are its memory: then only such are left out as are found to be done again
